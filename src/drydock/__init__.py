@@ -1,0 +1,17 @@
+"""Drydock: runs code that nobody has read, in boxes it cannot leave.
+
+Rooms, from the top down; imports go downward only (`make check` proves it):
+
+    cli/       the command line; a client of /v1, except `serve`
+    app.py     composition: builds every room from Settings and joins them
+    dialects/  each translates one wire contract to the rooms below and back
+    api/       the native HTTP API and what every door needs (access, bounds, ids)
+    code/      one-shot execution: a request with code in, a result out
+    box/       isolation: processes, namespaces, cgroups, files. No HTTP, no runs
+    access/    who may call: keys, tokens, loopback rules
+    store/     database, objects, secrets sealed at rest, retention
+    observe/   structured logs and metrics
+    settings.py, errors.py   what every room may know
+"""
+
+__version__ = "0.1.0"

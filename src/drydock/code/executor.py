@@ -1,0 +1,51 @@
+"""The one thing the doors ask of this room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, Protocol
+
+from drydock.box.stop import Stop
+from drydock.code.request import ExecutionRequest, ExecutionResult
+
+StreamName = Literal["stdout", "stderr"]
+OnOutput = Callable[[StreamName, bytes], None]
+
+
+class Executor(Protocol):
+    @property
+    def default_language(self) -> str: ...
+
+    @property
+    def languages(self) -> Mapping[str, str]:
+        """Available languages and the first line of their runtime's version, default first."""
+        ...
+
+    @property
+    def capacity(self) -> int: ...
+
+    @property
+    def load(self) -> int:
+        """Executions running now."""
+        ...
+
+    @property
+    def isolation(self) -> str:
+        """The tier in force: `box` or `process`."""
+        ...
+
+    @property
+    def lost_promises(self) -> Sequence[str]:
+        """What this host cannot give, one sentence each; empty as root on a host with cgroups."""
+        ...
+
+    async def execute(
+        self,
+        request: ExecutionRequest,
+        *,
+        stop: Stop | None = None,
+        on_output: OnOutput | None = None,
+        queue: bool = False,
+    ) -> ExecutionResult:
+        """Run it to its end. AtCapacity at once when full, unless `queue`; a cancelled task kills the program."""
+        ...
