@@ -165,9 +165,7 @@ def reference() -> str:
         alias = extra(field).get("alias")
         default = "" if field.default == "" else f"`{field.default}`"
         also = f"`{alias}`" if alias else ""
-        rows.append(
-            f"| `{name}` | `{flag(name)}` | `{variable(name)}` | {also} | {default} | {field.description} |"
-        )
+        rows.append(f"| `{name}` | `{flag(name)}` | `{variable(name)}` | {also} | {default} | {field.description} |")
     return "\n".join(rows) + "\n"
 
 
