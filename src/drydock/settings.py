@@ -1,26 +1,52 @@
 """Every knob, typed, one line of explanation each. Read once by `load`, passed in; nothing else reads the environment.
 
-Strength, strongest first: command-line flag, DRYDOCK_ variable, drydock.toml, the contracts' own variable names.
-docs/reference/settings.md is generated from this file (`python -m drydock.settings`), and a test compares the two.
+Strength, strongest first: flag, DRYDOCK_ variable, drydock.toml, the contracts' own variable names, `.dev.vars`.
+docs/reference/settings.md is generated from this file, and a test compares the two.
 """
 
 from __future__ import annotations
 
 import difflib
 import os
-import sys
+import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
 from drydock.errors import BadSetting
 
 MIB = 1 << 20
-KNOWN_ELSEWHERE = ("DRYDOCK_CONFIG", "DRYDOCK_SECRETS_KEY", "DRYDOCK_URL", "DRYDOCK_API_KEY")
+LANGUAGES = ("python", "golang", "node", "shell")
+DEV_VARS = Path(".dev.vars")
+ELSEWHERE = ("DRYDOCK_CONFIG", "DRYDOCK_URL", "DRYDOCK_API_KEY")
+"""Variables that are ours but not the server's: where drydock.toml is, and what `drydock exec` calls."""
+
+
+def _whole(value: Any) -> Any:
+    """Text from a variable or a flag, or an integer from drydock.toml; no `1e3`, `3.0`, `1_000` or true."""
+    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value.strip()):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise ValueError("must be a whole number")
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, str) and re.fullmatch(r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)", value.strip()):
+        return float(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    raise ValueError("must be a number")
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+Number = Annotated[float, BeforeValidator(_number)]
 
 
 def _knob(default: Any, what: str, alias: str | None = None, secret: bool = False, **bounds: Any) -> Any:
@@ -30,11 +56,11 @@ def _knob(default: Any, what: str, alias: str | None = None, secret: bool = Fals
 class Settings(BaseModel):
     """What an operator can turn."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     # Where the server is
-    host: str = _knob("127.0.0.1", "Address to listen on. Any but loopback needs a credential.")
-    port: int = _knob(8080, "Port to listen on; 0 takes a free one and prints it.", "SANDBOX_PORT", ge=0, le=65535)
+    host: str = _knob("127.0.0.1", "Address to listen on. Any but loopback needs a credential.", min_length=1)
+    port: Whole = _knob(8080, "Port to listen on; 0 takes a free one and prints it.", "SANDBOX_PORT", ge=0, le=65535)
     data: Path = _knob(Path("drydock-data"), "Folder that holds all state of this server.")
     database: str = _knob("", "Database URL; empty is SQLite in the data folder.")
     objects: str = _knob("", "Object store URL; empty is a folder in the data folder.")
@@ -46,37 +72,42 @@ class Settings(BaseModel):
 
     # Who may call
     server_auth_token: str = _knob("", "A bearer token that opens every door.", "SERVER_AUTH_TOKEN", secret=True)
+    secrets_key: str = _knob(
+        "", "Key that seals secrets at rest; empty makes one and keeps it in the data folder.", secret=True
+    )
     open: bool = _knob(False, "Serve without any credential on an address that is not loopback. Warned of at start.")
 
     # Bounds of a request
-    body_limit: int = _knob(10 * MIB, "Largest request body in bytes.", ge=1024)
-    body_limit_anonymous: int = _knob(MIB, "Largest body in bytes while the caller has shown no credential.", ge=1024)
-    receive_timeout: float = _knob(30.0, "Seconds within which a request's head, and then its body, must arrive.", gt=0)
-    shutdown_grace: float = _knob(10.0, "Seconds that running work gets to end after SIGTERM.", ge=0)
+    body_limit: Whole = _knob(10 * MIB, "Largest request body in bytes.", ge=1024)
+    body_limit_anonymous: Whole = _knob(MIB, "Largest body in bytes while the caller has shown no credential.", ge=1024)
+    receive_timeout: Number = _knob(
+        30.0, "Seconds within which a request's head, and then its body, must arrive.", gt=0
+    )
+    shutdown_grace: Number = _knob(10.0, "Seconds that running work gets to end after SIGTERM.", ge=0)
 
     # Code
     sandbox_mode: str = _knob("", "Default language; empty is the first installed.", "SANDBOX_MODE")
-    max_concurrent: int = _knob(3, "Executions at once.", "SANDBOX_MAX_CONCURRENT", ge=1, le=1024)
-    queue: int = _knob(1000, "Executions of the native API that may wait for a place.", ge=0)
-    code_max_timeout: int = _knob(3600, "Longest time limit of an execution in seconds.", ge=1)
+    max_concurrent: Whole = _knob(3, "Executions at once.", "SANDBOX_MAX_CONCURRENT", ge=1, le=1024)
+    queue: Whole = _knob(1000, "Executions of the native API that may wait for a place.", ge=0)
+    code_max_timeout: Whole = _knob(3600, "Longest time limit of an execution in seconds.", ge=1)
     output_dir: str = _knob("output", "Name of the output folder in the work folder.", "SANDBOX_OUTPUT_DIR")
     python_index: str = _knob("", "Package index for Python requirements.", "SANDBOX_PYTHON_INDEX")
     python: Path = _knob(Path("/usr/bin/python3"), "Interpreter that runs Python code in the boxes.")
-    retention: float = _knob(7 * 86400.0, "Seconds that an ended execution's result is kept.", ge=0)
+    retention: Number = _knob(7 * 86400.0, "Seconds that an ended execution's result is kept.", ge=0)
 
     # Boxes
     isolation: Literal["box", "process"] = _knob(
         "box", "How code is walled in. `process` has no walls at all: for trying things on a host without namespaces."
     )
-    memory: int = _knob(512 * MIB, "Memory of a box in bytes, its work folder counted apart.", ge=16 * MIB)
-    work_bytes: int = _knob(512 * MIB, "Bytes that a box may write to its work and temporary folders.", ge=MIB)
-    inodes: int = _knob(65536, "Files and folders that a box may hold.", ge=64)
-    processes: int = _knob(128, "Processes and threads at once in a box.", ge=4)
-    file_bytes: int = _knob(64 * MIB, "Largest single file that a program may write.", ge=MIB)
-    open_files: int = _knob(256, "Open files of one process in a box.", ge=32)
-    cpus: float = _knob(1.0, "Processors that a box may use.", gt=0)
-    output_bytes: int = _knob(10 * MIB, "Bytes kept of each output stream; the rest is read and counted.", ge=1024)
-    uid_base: int = _knob(300000, "First host uid of the boxes when the server runs as root; one uid each.", ge=1000)
+    memory: Whole = _knob(512 * MIB, "Memory of a box in bytes, its work folder counted apart.", ge=16 * MIB)
+    work_bytes: Whole = _knob(512 * MIB, "Bytes that a box may write to its work and temporary folders.", ge=MIB)
+    inodes: Whole = _knob(65536, "Files and folders that a box may hold.", ge=64)
+    processes: Whole = _knob(128, "Processes and threads at once in a box.", ge=4)
+    file_bytes: Whole = _knob(64 * MIB, "Largest single file that a program may write.", ge=MIB)
+    open_files: Whole = _knob(256, "Open files of one process in a box.", ge=32)
+    cpus: Number = _knob(1.0, "Processors that a box may use.", gt=0)
+    output_bytes: Whole = _knob(10 * MIB, "Bytes kept of each output stream; the rest is read and counted.", ge=1024)
+    uid_base: Whole = _knob(300000, "First host uid of the boxes when the server runs as root; one uid each.", ge=1000)
 
     # What is told
     log_level: Literal["debug", "info", "warning", "error"] = _knob("info", "Least severe line of the log.")
@@ -84,9 +115,26 @@ class Settings(BaseModel):
     @field_validator("output_dir")
     @classmethod
     def _one_plain_name(cls, value: str) -> str:
-        if not value or "/" in value or value in (".", "..") or "\0" in value:
+        if value in ("", ".", "..") or "/" in value or not value.isprintable() or len(value.encode()) > 255:
             raise ValueError("must be one plain name, no `/` and no `..`")
         return value
+
+    @field_validator("sandbox_mode")
+    @classmethod
+    def _known_language(cls, value: str) -> str:
+        if value and value not in LANGUAGES:
+            # The wording is the code contract's, and it already shows the value.
+            words: dict[str, Any] = {"mode": value, "all": ", ".join(LANGUAGES)}
+            raise PydanticCustomError("complete", 'unsupported mode "{mode}" (supported: {all})', words)
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A value, and where it was said, for the message when it is wrong."""
+
+    value: Any
+    where: str
 
 
 def flag(name: str) -> str:
@@ -97,55 +145,116 @@ def variable(name: str) -> str:
     return "DRYDOCK_" + name.upper()
 
 
-def extra(field: FieldInfo) -> dict[str, Any]:
+def alias(name: str) -> str | None:
+    """The contracts' own variable for it."""
+    found: str | None = _extra(Settings.model_fields[name])["alias"]
+    return found
+
+
+def is_secret(name: str) -> bool:
+    """A secret has no flag, since every user of the machine can read a command line, and is never shown."""
+    return bool(_extra(Settings.model_fields[name])["secret"])
+
+
+def _extra(field: FieldInfo) -> dict[str, Any]:
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 
 def load(flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
-    """Read flags, environment and drydock.toml once; an unknown key or a bad value is a BadSetting that says where."""
+    """Read every source once; an unknown key or a bad value is a BadSetting that says where it stands."""
     environ = os.environ if environ is None else environ
-    told: dict[str, tuple[Any, str]] = {}
-    for name, field in Settings.model_fields.items():
-        alias = extra(field).get("alias")
-        if alias and environ.get(alias, "") != "":
-            told[name] = (environ[alias], alias)
-    for name, value in _from_file(environ).items():
-        told[_known(name, Settings.model_fields, "drydock.toml")] = (value, f"{name} in drydock.toml")
-    for key, text in environ.items():
-        if key.startswith("DRYDOCK_") and key not in KNOWN_ELSEWHERE:
-            variables = {variable(n): n for n in Settings.model_fields}
-            told[variables[_known(key, variables, "the environment")]] = (text, key)
-    for name, value in (flags or {}).items():
-        if value is not None:
-            told[name] = (value, flag(name))
+    told: dict[str, Told] = {}
+    # Weakest first: what comes later replaces what came before.
+    dev_vars = _dev_vars()
+    told |= _from_aliases(dev_vars, " in .dev.vars")
+    told |= _from_variables(dev_vars, " in .dev.vars")
+    told |= _from_aliases(environ)
+    told |= _from_toml(environ)
+    told |= _from_variables(environ)
+    told |= {name: Told(value, flag(name)) for name, value in (flags or {}).items() if value is not None}
     try:
-        return Settings(**{name: value for name, (value, _) in told.items()})
+        return Settings(**{name: each.value for name, each in told.items()})
     except ValidationError as wrong:
-        first = wrong.errors(include_url=False)[0]
-        name = str(first["loc"][0])
-        shown = "" if extra(Settings.model_fields[name]).get("secret") else f", not {told[name][0]!r}"
-        reason = first["msg"].removeprefix("Value error, ")
-        raise BadSetting(f"{told[name][1]}: {reason}{shown}", where=told[name][1]) from None
+        raise _bad(wrong, told) from None
 
 
-def _from_file(environ: Mapping[str, str]) -> dict[str, Any]:
+def _bad(wrong: ValidationError, told: Mapping[str, Told]) -> BadSetting:
+    first = wrong.errors(include_url=False)[0]
+    name = str(first["loc"][0])
+    reason = first["msg"].removeprefix("Value error, ")
+    complete = first["type"] == "complete" or is_secret(name)
+    shown = "" if complete else f", not {told[name].value!r}"
+    return BadSetting(f"{told[name].where}: {reason}{shown}", where=told[name].where)
+
+
+def _from_aliases(variables: Mapping[str, str], suffix: str = "") -> dict[str, Told]:
+    """An empty variable is one that is not set, as everywhere below: compose files and templates leave such behind."""
+    names = {name: alias(name) for name in Settings.model_fields}
+    return {n: Told(variables[key], key + suffix) for n, key in names.items() if key and variables.get(key)}
+
+
+def _from_variables(variables: Mapping[str, str], suffix: str = "") -> dict[str, Told]:
+    names = {variable(name): name for name in Settings.model_fields}
+    where = suffix.removeprefix(" in ") or "the environment"
+    told = {}
+    for key, text in variables.items():
+        if key.startswith("DRYDOCK_") and key not in ELSEWHERE:
+            name = names[_known(key, names, where)]
+            if text:
+                told[name] = Told(text, key + suffix)
+    return told
+
+
+def _from_toml(environ: Mapping[str, str]) -> dict[str, Told]:
     named = environ.get("DRYDOCK_CONFIG")
     path = Path(named or "drydock.toml")
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        table = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         if named:
-            raise BadSetting(f"DRYDOCK_CONFIG names {named!r}, and there is no such file") from None
+            raise BadSetting(f"DRYDOCK_CONFIG names {named!r}, and there is no such file", where=named) from None
         return {}
     except (OSError, ValueError) as wrong:
-        raise BadSetting(f"{path.name} cannot be read: {wrong}") from None
+        raise BadSetting(f"{path.name} cannot be read: {wrong}", where=path.name) from None
+    known = Settings.model_fields
+    return {_known(name, known, path.name): Told(value, f"{name} in {path.name}") for name, value in table.items()}
+
+
+def _dev_vars() -> dict[str, str]:
+    """KEY=value lines of `.dev.vars` in the current folder; `#` lines, `export` and matching quotes are allowed."""
+    try:
+        text = DEV_VARS.read_text("utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as wrong:
+        raise BadSetting(f"{DEV_VARS} cannot be read: {wrong}", where=str(DEV_VARS)) from None
+    found = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        line = line.strip().removeprefix("export ").lstrip()
+        if not line or line.startswith("#"):
+            continue
+        key, equals, value = line.partition("=")
+        key, value = key.rstrip(), value.strip()
+        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key):
+            # Never the line itself: it may well be half of a secret.
+            raise BadSetting(f"line {number} of {DEV_VARS} is not KEY=value", where=f"{DEV_VARS}:{number}")
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
+            value = value[1:-1]
+        found[key] = value
+    return found
 
 
 def _known(key: str, known: Mapping[str, Any], where: str) -> str:
     if key in known:
         return key
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.0)
-    raise BadSetting(f"unknown setting {key} in {where}", where=key, hint=f"Did you mean {near[0]}?")
+    nearest = max(known, key=lambda candidate: _likeness(key, candidate))
+    raise BadSetting(f"unknown setting {key} in {where}", where=key, hint=f"Did you mean {nearest}?")
+
+
+def _likeness(one: str, other: str) -> float:
+    """In order and out of it, so that swapped letters (PROT) stay close to what was meant (PORT, not ROOT)."""
+    in_order = difflib.SequenceMatcher(None, one, other).ratio()
+    return in_order + difflib.SequenceMatcher(None, sorted(one), sorted(other)).ratio()
 
 
 def reference() -> str:
@@ -155,19 +264,25 @@ def reference() -> str:
         "",
         "Generated by `make docs` from `src/drydock/settings.py`; do not edit by hand.",
         "",
-        "Strength, strongest first: flag of `drydock serve`, `DRYDOCK_` variable, `drydock.toml` (`DRYDOCK_CONFIG` names",
-        "another file), the contracts' own variable.",
+        "Strength, strongest first: flag of `drydock serve`, `DRYDOCK_` variable, `drydock.toml` in the current folder",
+        "(`DRYDOCK_CONFIG` names another file), the contracts' own variable, `.dev.vars` in the current folder",
+        "(`.dev.vars.example` is there to copy; it takes both kinds of variable names).",
+        "",
+        "An empty variable counts as not set. An unknown `DRYDOCK_` variable or key of `drydock.toml` stops the start",
+        "and names the nearest right one. A secret has no flag, since every user of a machine can read its command",
+        "lines.",
         "",
         "| drydock.toml | flag | variable | also read from | default | what |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for name, field in Settings.model_fields.items():
-        alias = extra(field).get("alias")
-        default = "" if field.default == "" else f"`{field.default}`"
-        also = f"`{alias}`" if alias else ""
-        rows.append(f"| `{name}` | `{flag(name)}` | `{variable(name)}` | {also} | {default} | {field.description} |")
+        default = "" if field.default == "" else f"`{_spelled(field.default)}`"
+        also = f"`{alias(name)}`" if alias(name) else ""
+        by_flag = "" if is_secret(name) else f"`{flag(name)}`"
+        rows.append(f"| `{name}` | {by_flag} | `{variable(name)}` | {also} | {default} | {field.description} |")
     return "\n".join(rows) + "\n"
 
 
-if __name__ == "__main__":
-    sys.stdout.write(reference())
+def _spelled(value: Any) -> str:
+    """As one writes it in drydock.toml and everywhere else: `true`, not `True`."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
