@@ -73,7 +73,9 @@ class Settings(BaseModel):
     # Who may call
     server_auth_token: str = _knob("", "A bearer token that opens every door.", "SERVER_AUTH_TOKEN", secret=True)
     secrets_key: str = _knob(
-        "", "Key that seals secrets at rest; empty makes one and keeps it in the data folder.", secret=True
+        "",
+        "Keys that seal secrets at rest, 32 bytes in base64 each; the first seals. Empty keeps one in the data folder.",
+        secret=True,
     )
     open: bool = _knob(False, "Serve without any credential on an address that is not loopback. Warned of at start.")
 

@@ -13,8 +13,8 @@ from drydock.errors import DrydockError
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "serve": ("drydock.cli.serve:serve", "Start the server."),
     "exec": ("drydock.cli.execute:execute", "Run a program on a server; its exit code becomes this command's."),
-    "keys": ("drydock.cli.keys:keys", "API keys: add, list, revoke."),
-    "secrets": ("drydock.cli.secrets:secrets", "Secrets sealed at rest: set, list, unset."),
+    "keys": ("drydock.cli.keys:keys", "Make, list and revoke API keys."),
+    "secrets": ("drydock.cli.secrets:secrets", "Set, list and unset secrets."),
     "bench": ("drydock.cli.bench:bench", "Measure this machine against the project's figures."),
     "version": ("drydock.cli.version:version", "Print the version."),
 }
