@@ -1,0 +1,123 @@
+"""What this host offers to boxes: bubblewrap, an interpreter, control groups, uids; and what it cannot promise."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import shutil
+import stat
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from drydock.box.cgroup import Hierarchy
+from drydock.box.wall import Interpreter
+from drydock.errors import CannotStart
+
+OLDEST_PYTHON = (3, 9)
+UID_LOCKS = Path("/run/drydock")
+_ASK = (
+    "import json, os, sys; print(json.dumps([sys.version_info[:2], "
+    "[os.path.realpath(p) for p in (sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable)))]]))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    bwrap: str
+    interpreter: Interpreter
+    hierarchy: Hierarchy | None
+    root: bool
+    lost: Sequence[str]
+    """Promises that this host cannot keep, one sentence each."""
+
+
+def look(python: Path, data: Path) -> Host:
+    """Find every part; CannotStart names the one that is missing and how to add it."""
+    root = os.geteuid() == 0
+    hierarchy = Hierarchy.find("drydock-" + folder_id(data))
+    lost = []
+    if not root:
+        lost.append("Boxes share this server's uid on the host; run it as root for a uid of their own each.")
+        lost.append("A held box's disk has no hard limit; run it as root for one.")
+    if hierarchy is None:
+        lost.append(
+            "Memory and processes are limited for each process, not for a box as a whole, and CPU is not limited: "
+            "no control group can be made here. Run as root, or under systemd with Delegate=yes."
+        )
+    return Host(find_bwrap(), find_interpreter(python), hierarchy, root, tuple(lost))
+
+
+def folder_id(data: Path) -> str:
+    return hashlib.sha256(os.fsencode(data.resolve())).hexdigest()[:12]
+
+
+def find_bwrap() -> str:
+    path = shutil.which("bwrap", path="/usr/bin:/bin:/usr/local/bin")
+    if path is None:
+        raise CannotStart("bubblewrap is missing", hint="Install it: apt-get install bubblewrap")
+    if os.stat(path).st_mode & stat.S_ISUID:
+        # Its setuid mode runs as root what we hand to it, and has other rules than those that were tested.
+        raise CannotStart(f"{path} is setuid root", hint=f"chmod u-s {path}; this kernel has user namespaces.")
+    return path
+
+
+def find_interpreter(python: Path) -> Interpreter:
+    if not os.access(python, os.X_OK):
+        raise CannotStart(
+            f"there is no Python interpreter at {python}",
+            hint="apt-get install python3, or name another by DRYDOCK_PYTHON.",
+        )
+    answer = subprocess.run([str(python), "-I", "-c", _ASK], capture_output=True, text=True, timeout=20, check=False)
+    if answer.returncode != 0:
+        raise CannotStart(f"{python} does not run as a Python interpreter", hint="Name another by DRYDOCK_PYTHON.")
+    version, folders = json.loads(answer.stdout)
+    if tuple(version) < OLDEST_PYTHON:
+        raise CannotStart(f"{python} is older than Python 3.9", hint="Name another by DRYDOCK_PYTHON.")
+    needed = sorted({folder for folder in folders if not (folder + "/").startswith("/usr/")} - {"/usr"})
+    outer = [folder for folder in needed if not any(folder.startswith(other + "/") for other in needed)]
+    if "/" in outer:
+        raise CannotStart(f"{python} has its files in the root folder", hint="Name another by DRYDOCK_PYTHON.")
+    return Interpreter(str(python), (version[0], version[1]), tuple(outer))
+
+
+class Uids:
+    """Host uids for boxes, one each, reserved among all servers of this host by a lock that dies with the process."""
+
+    def __init__(self, base: int) -> None:
+        self._next = base
+        self._locks: list[int] = []
+        self._given: dict[int, int] = {}
+
+    def __call__(self, place: int) -> int | None:
+        if os.geteuid() != 0:
+            return None
+        if place not in self._given:
+            self._given[place] = self._reserve()
+        return self._given[place]
+
+    def _reserve(self) -> int:
+        UID_LOCKS.mkdir(mode=0o700, exist_ok=True)
+        while True:
+            uid, self._next = self._next, self._next + 1
+            fd = os.open(UID_LOCKS / f"uid-{uid}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(fd)
+                continue
+            self._locks.append(fd)
+            return uid
+
+    def close(self) -> None:
+        for fd in self._locks:
+            os.close(fd)
+        self._locks.clear()
+
+
+def machine() -> str:
+    return platform.machine()

@@ -1,0 +1,3 @@
+from _drydock.zygote import main
+
+main()

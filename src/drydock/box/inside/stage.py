@@ -1,0 +1,110 @@
+"""What a parked box is made of, and the drop of every privilege at the end of its making."""
+
+from __future__ import annotations
+
+import _socket
+import fcntl
+import os
+import resource
+import struct
+
+from . import kernel, messages
+
+ROOT = "/box"
+WORK = ROOT + "/work"
+TMP = ROOT + "/tmp"
+HOME = ROOT + "/home"
+CODE = ROOT + "/code"
+_FOLDERS = (WORK, TMP, HOME, CODE)
+
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
+_LIMITS = {
+    name: getattr(resource, "RLIMIT_" + name) for name in ("FSIZE", "NOFILE", "CORE", "MEMLOCK", "DATA", "NPROC")
+}
+
+
+def tmpfs_options(work_bytes: int, inodes: int) -> bytes:
+    return b"size=%d,nr_inodes=%d,mode=0711" % (work_bytes, inodes)
+
+
+def mount_tmpfs(options: bytes) -> None:
+    kernel.mount(b"tmpfs", b"/box", b"tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
+    for folder in _FOLDERS:
+        os.mkdir(folder, 0o700)
+
+
+def resize_tmpfs(options: bytes) -> None:
+    kernel.mount(b"tmpfs", b"/box", b"tmpfs", kernel.MS_REMOUNT | kernel.MS_NOSUID | kernel.MS_NODEV, options)
+
+
+def make_folders() -> None:
+    """On the disk of a held box, which may have been used before."""
+    for folder in _FOLDERS:
+        try:
+            os.mkdir(folder, 0o700)
+        except FileExistsError:
+            continue
+
+
+def mount_proc() -> None:
+    """A /proc of the box's own pid namespace. The kernel's command line is the host's business, so it reads empty."""
+    kernel.mount(b"proc", b"/proc", b"proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
+    kernel.mount(b"/dev/null", b"/proc/cmdline", b"", kernel.MS_BIND)
+
+
+def hand_out_doors(ctl: _socket.socket, ports: list[int], program: int) -> None:
+    """Open listeners on the box's own loopback and give them to the supervisor, who serves them from outside."""
+    doors = []
+    for port in ports:
+        door = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
+        door.bind(("127.0.0.1", port))
+        door.listen(64)
+        doors.append(door)
+    messages.send(ctl, {"doors": ports, "id": program}, [door.fileno() for door in doors])
+    for door in doors:
+        door.close()
+
+
+def first_for_oom_killer() -> None:
+    """The tenant dies of memory before the zygote does. Needs a dumpable process: else the file is root's."""
+    fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+    os.write(fd, b"1000")
+    os.close(fd)
+
+
+class Loopback:
+    """Counts what has passed the loopback of the network namespace in which this object was made."""
+
+    def __init__(self) -> None:
+        self._table = os.open("/proc/self/net/dev", os.O_RDONLY | os.O_CLOEXEC)
+        self._unused = os.pread(self._table, 4096, 0)
+
+    def was_used(self) -> bool:
+        """True once anything has passed: then sockets may linger (TIME_WAIT) that a next tenant could see."""
+        return os.pread(self._table, 4096, 0) != self._unused
+
+    def close(self) -> None:
+        os.close(self._table)
+
+
+def fresh_network() -> None:
+    """Leave the network namespace for a new and empty one, loopback up."""
+    kernel.unshare(kernel.CLONE_NEWNET)
+    control = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
+    request = struct.pack("16sh14x", b"lo", 0)
+    flags = struct.unpack("16sh14x", fcntl.ioctl(control, _SIOCGIFFLAGS, request))[1]
+    fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
+    control.close()
+
+
+def read_only_work() -> None:
+    """For this program alone: its own mount namespace, in which the work folder cannot be written."""
+    kernel.unshare(kernel.CLONE_NEWNS)
+    kernel.mount(WORK.encode(), WORK.encode(), b"", kernel.MS_BIND)
+    flags = kernel.MS_BIND | kernel.MS_REMOUNT | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV
+    kernel.mount(b"", WORK.encode(), b"", flags)
+
+
+def set_limits(limits: dict[str, int]) -> None:
+    for name, value in limits.items():
+        resource.setrlimit(_LIMITS[name], (value, value))

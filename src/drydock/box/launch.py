@@ -1,0 +1,93 @@
+"""The step between the server and bubblewrap, a program of its own: enter the groups, stage the mounts, stop being root.
+
+    python3 -I -S launch.py '{"procs": [...], "uid": 300001, ...}'      (fd 3: the slot's control socket)
+
+It runs with an empty environment and becomes bubblewrap (same process, so bubblewrap dies with the thread that
+started us). What it mounts lives in a mount namespace that only this box has: the kernel removes it with the box,
+also when the server was killed.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import sys
+
+STAGE = b"/tmp"  # any folder that every host has; covered in our own mount namespace only
+CLONE_NEWNS, MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 2, 4, 4096, 16384, 1 << 18
+
+
+def main() -> None:
+    order = json.loads(sys.argv[1])
+    if order["ctl"] != 3:
+        os.dup2(order["ctl"], 3)
+    for path in order["procs"]:
+        fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        os.write(fd, b"0")
+        os.close(fd)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    binds = []
+    if order["uid"] is not None and order["staged"]:
+        binds = stage(order["staged"], order["image"])
+    else:
+        binds = [(source, inside) for source, inside in order["staged"]]
+    arguments = list(order["arguments"])
+    for source, inside in binds:
+        writable = inside == "/box"
+        arguments += ["--bind" if writable else "--ro-bind", source, inside]
+    for source, inside in order["files"]:
+        arguments += ["--perms", "0444", "--file", str(open_inherited(source)), inside]
+    for inside, text in order["texts"].items():
+        arguments += ["--perms", "0444", "--file", str(text_inherited(text)), inside]
+    arguments += ["--remount-ro", "/"]
+    if order["uid"] is not None:
+        os.setgroups([])
+        os.setresgid(order["uid"], order["uid"], order["uid"])
+        os.setresuid(order["uid"], order["uid"], order["uid"])
+    # Arguments by descriptor: what bubblewrap was told is nobody's business in the box's /proc.
+    told = text_inherited("\0".join(arguments) + "\0")
+    os.execve(order["bwrap"], ["bwrap", "--args", str(told), "--", *order["command"]], {})
+
+
+def stage(wanted: "list[list[str]]", image: "str | None") -> "list[tuple[str, str]]":
+    """Make host folders, and the disk of a held box, reachable for a uid that may not walk to them."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def check(result: int, what: str) -> None:
+        if result != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, f"{what}: {os.strerror(code)}")
+
+    sources = [os.open(source, os.O_PATH | os.O_CLOEXEC) for source, _ in wanted]
+    check(libc.unshare(CLONE_NEWNS), "unshare")
+    check(libc.mount(b"none", b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None), "make mounts private")
+    check(libc.mount(b"tmpfs", STAGE, b"tmpfs", ctypes.c_ulong(MS_NOSUID | MS_NODEV), b"mode=0755"), "mount stage")
+    binds = []
+    for number, (fd, (_, inside)) in enumerate(zip(sources, wanted)):
+        place = STAGE + b"/%d" % number
+        os.mkdir(place, 0o755)
+        if inside == "/box" and image is not None:
+            flags = ctypes.c_ulong(MS_NOSUID | MS_NODEV)
+            check(libc.mount(image.encode(), place, b"ext4", flags, b"errors=remount-ro"), "mount disk")
+        else:
+            source = b"/proc/self/fd/%d" % fd
+            check(libc.mount(source, place, None, ctypes.c_ulong(MS_BIND | MS_REC), None), f"bind {inside}")
+        binds.append((os.fsdecode(place), inside))
+    return binds
+
+
+def open_inherited(path: str) -> int:
+    fd = os.open(path, os.O_RDONLY)
+    os.set_inheritable(fd, True)
+    return fd
+
+
+def text_inherited(text: str) -> int:
+    fd = os.memfd_create("text", 0)
+    os.write(fd, text.encode())
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+if __name__ == "__main__":
+    main()

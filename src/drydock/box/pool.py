@@ -1,0 +1,241 @@
+"""Parked boxes, handed out one execution each. Never holds a program for more than its limits allow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from drydock.box.cgroup import Hierarchy
+from drydock.box.limits import Limits
+from drydock.box.program import Program
+from drydock.box.running import OnOutput, Outcome, Running
+from drydock.box.slot import Design, Message, Parked, Slot
+from drydock.box.stop import Stop
+from drydock.errors import BoxFailed
+from drydock.observe.log import Log
+
+RENEW_AFTER = 64
+"""Executions that one interpreter serves under load: they share a hash seed, so the number is kept small."""
+RENEW_IDLE_S = 0.1
+"""An interpreter that has served anybody is replaced once the server is idle this long: then it costs nobody time."""
+START_S = 20.0
+RESPAWN_S = (0.05, 0.2, 1.0, 5.0)
+
+
+@dataclass(slots=True)
+class _Place:
+    """A slot and what it is doing now: being made, parked, running, or being renewed."""
+
+    number: int
+    slot: Slot | None = None
+    parked: Parked | None = None
+    running: Running | None = None
+    served: int = 0
+    failures: int = 0
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Pool:
+    def __init__(
+        self, design: Design, hierarchy: Hierarchy | None, uids: Callable[[int], int | None], places: int, log: Log
+    ) -> None:
+        self._log = log
+        self._design, self._hierarchy, self._uids = design, hierarchy, uids
+        self._places = [_Place(number) for number in range(places)]
+        self._parked: deque[_Place] = deque()
+        self._waiting: deque[asyncio.Future[_Place]] = deque()
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._busy = 0
+        self._closing = False
+
+    @property
+    def working(self) -> int:
+        """Places that are not broken."""
+        return sum(place.failures == 0 for place in self._places)
+
+    async def start(self) -> None:
+        """All slots at once; BoxFailed with the host's own words when the first cannot be made."""
+        for place in self._places:
+            self._spawn(place)
+        try:
+            await asyncio.wait_for(asyncio.gather(*(place.ready.wait() for place in self._places)), START_S)
+        except TimeoutError:
+            words = next((p.slot.last_words() for p in self._places if p.slot is not None and not p.ready.is_set()), "")
+            raise BoxFailed(f"no box could be made on this host: {words}") from None
+
+    async def run(
+        self,
+        program: Program,
+        limits: Limits,
+        *,
+        stop: Stop | None = None,
+        on_output: OnOutput | None = None,
+        collect: Callable[[int], None] | None = None,
+    ) -> Outcome:
+        """Run it in a box of its own. `collect` gets the folder /box once nothing in it can change any more."""
+        stop = stop or Stop()
+        place = await self._take()
+        slot, parked = place.slot, place.parked
+        assert slot is not None and parked is not None
+        place.parked = None
+        place.served += 1
+        self._busy += 1
+        try:
+            running = Running(slot, parked, program, limits, stop, on_output)
+        except BaseException:
+            self._left()
+            slot.kill()  # its control socket tells us, and a new one is made
+            raise
+        place.running = running
+        try:
+            outcome = await asyncio.shield(running.finished)
+            if collect is not None:
+                collect(parked.root)
+            return outcome
+        except asyncio.CancelledError:
+            running.kill("cancelled")
+            raise
+        finally:
+            if running.finished.done():
+                parked.close()
+            else:
+                running.finished.add_done_callback(lambda _: parked.close())
+            self._left()
+
+    async def close(self) -> None:
+        self._closing = True
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for waiting in self._waiting:
+            waiting.cancel()
+        for place in self._places:
+            if place.running is not None:
+                place.running.on_broken("the server is closing")
+            if place.parked is not None:
+                place.parked.close()
+                place.parked = None
+            if place.slot is not None:
+                await place.slot.close()
+        if self._hierarchy is not None:
+            self._hierarchy.remove()
+
+    async def _take(self) -> _Place:
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+        if self._parked:
+            return self._parked.popleft()
+        waiting: asyncio.Future[_Place] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        try:
+            return await waiting
+        except asyncio.CancelledError:
+            if waiting.done() and not waiting.cancelled():
+                self._offer(waiting.result())
+            raise
+
+    def _offer(self, place: _Place) -> None:
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_result(place)
+                return
+        self._parked.append(place)
+
+    def _left(self) -> None:
+        self._busy -= 1
+        self._await_idleness()
+
+    def _await_idleness(self) -> None:
+        if self._busy == 0 and not self._closing and self._idle_timer is None:
+            self._idle_timer = asyncio.get_running_loop().call_later(RENEW_IDLE_S, self._renew_one)
+
+    def _renew_one(self) -> None:
+        """One at a time, so that a request which comes now finds the others parked."""
+        self._idle_timer = None
+        place = next((place for place in self._parked if place.served), None)
+        if place is not None:
+            self._parked.remove(place)
+            self._renew(place)
+
+    def _renew(self, place: _Place) -> None:
+        assert place.slot is not None and place.parked is not None
+        place.served = 0
+        place.parked.close()
+        place.parked = None
+        try:
+            place.slot.renew()
+        except BoxFailed:
+            place.slot.kill()
+
+    def _spawn(self, place: _Place, after: float = 0.0) -> None:
+        task = asyncio.get_running_loop().create_task(self._make(place, after))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _make(self, place: _Place, after: float) -> None:
+        if after:
+            await asyncio.sleep(after)
+        if place.slot is not None:
+            await place.slot.close()
+        place.slot = Slot(
+            self._design,
+            self._hierarchy.group(f"slot-{place.number}") if self._hierarchy is not None else None,
+            self._uids(place.number),
+            on_message=lambda message, fds: self._on_message(place, message, fds),
+            on_broken=lambda: self._on_broken(place),
+        )
+        place.served = 0
+        try:
+            await place.slot.start()
+        except (BoxFailed, OSError) as wrong:
+            self._log.error("box_failed", wrong, slot=place.number)
+            self._on_broken(place)
+
+    def _on_message(self, place: _Place, message: Message, fds: list[int]) -> None:
+        if "parked" in message:
+            place.parked = Parked(*fds)
+            place.failures = 0
+            place.ready.set()
+            if place.served >= RENEW_AFTER and not self._waiting:
+                self._renew(place)
+            else:
+                self._offer(place)
+                self._await_idleness()
+        elif "ended" in message:
+            running, place.running = place.running, None
+            if running is not None:
+                running.on_ended(message)
+        elif "fault" in message and place.running is not None:
+            place.running.on_fault(message["fault"])
+        elif "failed" in message:
+            self._log.error("box_failed", slot=place.number, why=message["failed"])
+            if place.running is not None:
+                place.running.on_broken("the box could not be made ready")
+                place.running = None
+            assert place.slot is not None
+            place.slot.kill()
+
+    def _on_broken(self, place: _Place) -> None:
+        """The slot's process tree is gone: killed as a last resort, or by a fault of the host."""
+        if self._closing:
+            return
+        if place in self._parked:
+            self._parked.remove(place)
+        if place.parked is not None:
+            place.parked.close()
+            place.parked = None
+        running, place.running = place.running, None
+        words = place.slot.last_words() if place.slot is not None else ""
+        self._log.warning("box_broke", slot=place.number, words=words)
+        if running is not None:
+            running.on_broken("the box broke")
+        wait = RESPAWN_S[min(place.failures, len(RESPAWN_S) - 1)]
+        place.failures += 1
+        self._spawn(place, wait)

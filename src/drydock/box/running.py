@@ -1,0 +1,183 @@
+"""One program in a single-use box, from the job's dispatch to the supervisor's account of its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from drydock.box.capture import Capture
+from drydock.box.ended import Ended, Reason, signal_name
+from drydock.box.limits import Limits
+from drydock.box.program import Program, body_memfd, bytes_memfd
+from drydock.box.slot import Message, Parked, Slot, kill_box
+from drydock.box.stop import Stop, StopReason
+
+StreamName = Literal["stdout", "stderr"]
+OnOutput = Callable[[StreamName, bytes], None]
+BACKSTOP_S = 0.5
+"""After a kill the end must be reported within this; else the whole slot is killed."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    ended: Ended
+    stdout: bytes
+    stderr: bytes
+
+
+class Running:
+    """Lives from `begin` to `finished`; everything it opened is closed by then."""
+
+    def __init__(
+        self, slot: Slot, parked: Parked, program: Program, limits: Limits, stop: Stop, on_output: OnOutput | None
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.finished: asyncio.Future[Outcome] = self._loop.create_future()
+        self._slot, self._parked = slot, parked
+        self._limits = limits
+        self._killed_for: Reason | None = None
+        self._fault: str | None = None
+        self._timers: list[asyncio.TimerHandle] = []
+        out = None if on_output is None else lambda data: on_output("stdout", data)
+        err = None if on_output is None else lambda data: on_output("stderr", data)
+        self._captures = (Capture(limits.output_bytes, out), Capture(limits.output_bytes, err))
+        self._begin(program)
+        for capture in self._captures:
+            self._loop.add_reader(capture.read_end, self._read, capture)
+        self._timers.append(self._loop.call_later(limits.wall_ms / 1000, self.kill, "timeout"))
+        stop.then(self.kill)
+
+    def _begin(self, program: Program) -> None:
+        group = self._slot.cgroup
+        if group is not None:
+            self._slot.apply(self._limits)
+            group.reset_peak()
+            self._memory_before = group.current_bytes()
+            self._cpu_before = group.cpu_us()
+            self._ooms_before = group.oom_kills()
+            self._refused_before = group.refused_forks()
+        body = body_memfd(program)
+        fds, names = [body], ["body"]
+        if program.stdin:
+            stdin = bytes_memfd(program.stdin)
+            fds.append(stdin)
+            names.append("stdin")
+        fds += [capture.write_end for capture in self._captures]
+        names += ["stdout", "stderr"]
+        head: Message = {
+            "id": 0,
+            "fds": names,
+            "rlimits": resource_limits(self._limits, counted_by_group=group is not None),
+            "size": (self._limits.work_bytes, self._limits.inodes),
+            "doors": [],
+        }
+        self._started = time.monotonic()
+        try:
+            self._slot.send(head, fds)
+        except BaseException:
+            for capture in self._captures:
+                capture.close()
+            self._parked.close()
+            raise
+        finally:
+            os.close(body)
+            if program.stdin:
+                os.close(stdin)
+        for capture in self._captures:
+            capture.hand_over()
+
+    def _read(self, capture: Capture) -> None:
+        if not capture.read_some():
+            self._loop.remove_reader(capture.read_end)
+
+    def kill(self, reason: Literal["timeout"] | StopReason) -> None:
+        if self._killed_for is None and not self.finished.done():
+            self._killed_for = reason
+            kill_box(self._parked.sleeper)
+            self._timers.append(self._loop.call_later(BACKSTOP_S, self._slot.kill))
+
+    def on_fault(self, why: str) -> None:
+        self._fault = why
+
+    def on_ended(self, message: Message) -> None:
+        wall_ms = int((time.monotonic() - self._started) * 1000)
+        self._finish(self._account(int(message["ended"]), wall_ms, message))
+
+    def on_broken(self, why: str) -> None:
+        wall_ms = int((time.monotonic() - self._started) * 1000)
+        group = self._slot.cgroup
+        # The kernel may have had to take the zygote too, to make room for the program's last allocation.
+        starved = group is not None and group.oom_kills() > self._ooms_before
+        reason: Reason = self._killed_for or ("memory_limit" if starved else "box_failed")
+        self._finish(Ended(reason, wall_ms=wall_ms, detail=why))
+
+    def _finish(self, ended: Ended) -> None:
+        if self.finished.done():
+            return
+        for timer in self._timers:
+            timer.cancel()
+        for capture in self._captures:
+            self._loop.remove_reader(capture.read_end)
+            capture.drain()
+            capture.close()
+        out, err = self._captures
+        ended = with_output(ended, out, err)
+        self.finished.set_result(Outcome(ended, out.data(), err.data()))
+
+    def _account(self, status: int, wall_ms: int, message: Message) -> Ended:
+        group = self._slot.cgroup
+        exit_code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
+        signal = signal_name(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None
+        cpu_us, peak = int(message["cpu_us"]), 0
+        if group is not None:
+            cpu_us = max(cpu_us, group.cpu_us() - self._cpu_before)
+            peak = max(0, group.peak_bytes() - self._memory_before)
+        return Ended(
+            reason=self._reason(exit_code, signal),
+            exit_code=exit_code,
+            signal=signal,
+            wall_ms=wall_ms,
+            cpu_ms=cpu_us // 1000,
+            peak_memory_bytes=peak,
+            survivors=int(message["survivors"]),
+            detail=self._fault,
+        )
+
+    def _reason(self, exit_code: int | None, signal: str | None) -> Reason:
+        """Why, by the kernel's counters; what the program says of itself is not asked."""
+        if self._fault is not None:
+            return "start_failed"
+        if exit_code == 0:
+            return "completed"
+        if self._killed_for is not None and signal == "SIGKILL":
+            return self._killed_for
+        group = self._slot.cgroup
+        if group is not None and group.oom_kills() > self._ooms_before:
+            return "memory_limit"
+        if group is not None and group.refused_forks() > self._refused_before:
+            return "process_limit"
+        if signal is None and is_full(self._parked.root):
+            return "disk_limit"
+        return "signal" if signal is not None else "exit_nonzero"
+
+
+def resource_limits(limits: Limits, *, counted_by_group: bool) -> dict[str, int]:
+    wanted = {"FSIZE": limits.file_bytes, "NOFILE": limits.open_files, "CORE": 0, "MEMLOCK": 1 << 20}
+    if not counted_by_group:
+        # Each process by itself then, which is less than a limit for the box: /health says so.
+        wanted |= {"DATA": limits.memory_bytes, "NPROC": limits.processes}
+    return wanted
+
+
+def is_full(folder: int) -> bool:
+    """A write to the box's disk failed for want of room, as far as the disk still shows it."""
+    state = os.fstatvfs(folder)
+    return state.f_bavail * state.f_frsize < 1 << 16 or state.f_favail < 2
+
+
+def with_output(ended: Ended, out: Capture, err: Capture) -> Ended:
+    return replace(ended, stdout_bytes=out.total, stderr_bytes=err.total, stdout_cut=out.cut, stderr_cut=err.cut)

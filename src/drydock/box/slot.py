@@ -1,0 +1,217 @@
+"""One slot: bubblewrap, the zygote in it, and the box that is parked there. Spawns it, talks to it, ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from drydock.box import wall
+from drydock.box.cgroup import Cgroup
+from drydock.box.inside import messages
+from drydock.box.limits import Limits
+from drydock.box.program import bytes_memfd
+from drydock.errors import BoxFailed
+
+LAUNCH = Path(__file__).with_name("launch.py")
+TERMINATION_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What every slot of a server is made from."""
+
+    bwrap: str
+    interpreter: wall.Interpreter
+    seccomp: bytes
+    limits: Limits
+    spawner: Executor
+    """One thread that lives as long as the server: bubblewrap dies with the thread that started it."""
+
+
+@dataclass(slots=True)
+class Parked:
+    """A box that waits for its job."""
+
+    sleeper: int
+    """pidfd of the box's first process: killing it empties the box."""
+    root: int
+    """The folder /box, for the collector."""
+
+    def close(self) -> None:
+        os.close(self.sleeper)
+        os.close(self.root)
+
+
+Message = dict[str, Any]
+
+
+class Slot:
+    """Owns one process tree, its control socket and its control group, from start to close."""
+
+    def __init__(
+        self,
+        design: Design,
+        cgroup: Cgroup | None,
+        uid: int | None,
+        *,
+        on_message: Callable[[Message, list[int]], None],
+        on_broken: Callable[[], None],
+        disk: tuple[str, str | None] | None = None,
+    ) -> None:
+        self.cgroup = cgroup
+        self.limits = design.limits
+        self._design = design
+        self._uid = uid
+        self._disk = disk
+        self._on_message = on_message
+        self._on_broken = on_broken
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ctl: socket.socket | None = None
+        self._said: int = -1
+        self._loop = asyncio.get_running_loop()
+
+    async def start(self) -> None:
+        await self._loop.run_in_executor(self._design.spawner, self._spawn)
+        assert self._ctl is not None
+        self._loop.add_reader(self._ctl.fileno(), self._receive)
+
+    def _spawn(self) -> None:
+        if self.cgroup is not None:
+            self.cgroup.make(self.limits)
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
+        built = wall.build(self._design.interpreter, self._disk[0] if self._disk else None)
+        order = {
+            "ctl": theirs.fileno(),
+            "procs": self.cgroup.procs_files() if self.cgroup is not None else [],
+            "uid": self._uid,
+            "bwrap": self._design.bwrap,
+            "arguments": built.arguments,
+            "files": built.files,
+            "texts": {"/etc/" + name: text for name, text in wall.ETC_FILES.items()},
+            "staged": built.staged,
+            "image": self._disk[1] if self._disk else None,
+            "command": [self._design.interpreter.path, "/drydock"],
+        }
+        said = os.memfd_create("stderr", os.MFD_CLOEXEC)
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(LAUNCH), json.dumps(order)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+                pass_fds=(theirs.fileno(),),
+                env={},
+                cwd="/",
+            )
+        except OSError as wrong:
+            os.close(said)
+            ours.close()
+            raise BoxFailed(f"a box could not be started: {wrong.strerror}") from wrong
+        finally:
+            theirs.close()
+        if self._said >= 0:
+            os.close(self._said)
+        self._said = said
+        ours.setblocking(False)
+        self._ctl = ours
+        self._send_settings()
+
+    def _send_settings(self) -> None:
+        settings = {
+            "held": self._disk is not None,
+            "work_bytes": self.limits.work_bytes,
+            "inodes": self.limits.inodes,
+        }
+        program = bytes_memfd(self._design.seccomp)
+        fds = [program] if self.cgroup is None else [program, self.cgroup.pids_current_fd()]
+        try:
+            self.send(settings, fds)
+        finally:
+            os.close(program)
+
+    def send(self, message: Message, fds: list[int]) -> None:
+        if self._ctl is None:
+            raise BoxFailed("the box is gone")
+        try:
+            messages.send(self._ctl, message, fds)
+        except OSError as wrong:
+            raise BoxFailed(f"the box does not listen: {wrong.strerror}") from wrong
+
+    def renew(self) -> None:
+        """Put a new interpreter into the same walls; it reports as parked when it is ready."""
+        self.send({"renew": True}, [])
+        self._send_settings()
+
+    def apply(self, limits: Limits) -> None:
+        """Change the kernel's limits, if these are others than those in force."""
+        if limits != self.limits and self.cgroup is not None:
+            self.cgroup.limit(limits)
+        self.limits = limits
+
+    def _receive(self) -> None:
+        assert self._ctl is not None
+        try:
+            message, fds = messages.receive(self._ctl)
+        except BlockingIOError:
+            return
+        except OSError:
+            message, fds = None, []
+        if message is not None:
+            self._on_message(message, fds)
+        else:
+            self._hang_up()
+            self._on_broken()
+
+    def last_words(self) -> str:
+        """What bubblewrap or the interpreter said when it failed; for the operator's log, never for a reply."""
+        if self._said < 0:
+            return ""
+        text = os.pread(self._said, 4096, 0).decode("utf-8", "replace").strip()
+        return text.splitlines()[-1] if text else "no word of why"
+
+    def kill(self) -> None:
+        """Every process of the slot, now."""
+        if self.cgroup is not None:
+            self.cgroup.kill()
+        if self._process is not None:
+            self._process.kill()
+
+    def _hang_up(self) -> None:
+        if self._ctl is not None:
+            self._loop.remove_reader(self._ctl.fileno())
+            self._ctl.close()
+            self._ctl = None
+
+    async def close(self) -> None:
+        """End every process and give back the group; safe to call again."""
+        self._hang_up()
+        await self._loop.run_in_executor(self._design.spawner, self._clean_up)
+
+    def _clean_up(self) -> None:
+        self.kill()
+        if self._process is not None:
+            self._process.wait(TERMINATION_S)
+            self._process = None
+        if self._said >= 0:
+            os.close(self._said)
+            self._said = -1
+        if self.cgroup is not None:
+            self.cgroup.remove()
+
+
+def kill_box(sleeper: int) -> None:
+    """Empty a box. Its processes die together, whatever they ignore and wherever they forked to."""
+    try:
+        signal.pidfd_send_signal(sleeper, signal.SIGKILL)
+    except ProcessLookupError:
+        return  # it ended by itself in this very moment

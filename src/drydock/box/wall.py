@@ -1,0 +1,84 @@
+"""The outer wall: what bubblewrap is told. Policy as data, read top to bottom."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+INSIDE = Path(__file__).parent / "inside"
+UID_INSIDE = 1000
+HOSTNAME = "sandbox"
+NAMESPACES = ("user", "pid", "net", "ipc", "uts")
+# What the zygote needs to make a box, in its own user namespace only; the box drops all of them before the tenant.
+# CAP_SYS_PTRACE: entering a pid namespace by the pidfd of its first process asks for it, since ours is not dumpable.
+ZYGOTE_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_SETPCAP", "CAP_SYS_PTRACE")
+DEVICES = ("null", "zero", "full", "random", "urandom")
+SHARED_ETC_FOLDERS = ("alternatives", "ssl/certs", "fonts")
+SHARED_ETC_FILES = ("ld.so.cache", "localtime", "mime.types", "matplotlibrc")
+ETC_FILES = {
+    "passwd": f"sandbox:x:{UID_INSIDE}:{UID_INSIDE}::/box/home:/bin/sh\nnobody:x:65534:65534::/:/usr/sbin/nologin\n",
+    "group": f"sandbox:x:{UID_INSIDE}:\nnogroup:x:65534:\n",
+    "hosts": f"127.0.0.1 localhost {HOSTNAME}\n::1 localhost\n",
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+    # Names cannot be resolved in a box; without this the resolver would wait for 127.0.0.1 five seconds, twice.
+    "resolv.conf": "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """The Python that runs in the boxes, and the folders outside /usr that it needs."""
+
+    path: str
+    version: tuple[int, int]
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """Arguments of bubblewrap, and what the launcher must do first for them to work."""
+
+    arguments: list[str]
+    files: list[tuple[str, str]]
+    """Contents to copy to a path inside, so that no path of the host shows in the box's mount table."""
+    staged: list[tuple[str, str]]
+    """As root: host folder -> place inside, bound by the launcher before it gives up root."""
+
+
+def build(interpreter: Interpreter, disk: str | None) -> Wall:
+    """`disk` is the folder of a held box that becomes /box; a single-use box mounts a fresh tmpfs there each time."""
+    to = ["--unshare-" + namespace for namespace in NAMESPACES]
+    to += ["--unshare-cgroup-try", "--uid", str(UID_INSIDE), "--gid", str(UID_INSIDE), "--hostname", HOSTNAME]
+    to += ["--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL"]
+    for capability in ZYGOTE_CAPABILITIES:
+        to += ["--cap-add", capability]
+    to += ["--clearenv", "--setenv", "PATH", "/usr/local/bin:/usr/bin:/bin", "--setenv", "LANG", "C.UTF-8"]
+    to += ["--setenv", "PYTHONDONTWRITEBYTECODE", "1"]
+    to += ["--ro-bind", "/usr", "/usr"]
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
+        if os.path.islink("/" + name):
+            to += ["--symlink", os.readlink("/" + name), "/" + name]
+        elif os.path.isdir("/" + name):
+            to += ["--ro-bind", "/" + name, "/" + name]
+    for name in SHARED_ETC_FOLDERS:
+        if os.path.isdir("/etc/" + name):
+            to += ["--ro-bind", "/etc/" + name, "/etc/" + name]
+    if disk is None:
+        to += ["--tmpfs", "/dev", "--symlink", "/box/tmp", "/dev/shm"]
+        for name, target in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
+            to += ["--symlink", "/proc/self/fd" + target, "/dev/" + name]
+        for name in DEVICES:
+            to += ["--dev-bind", "/dev/" + name, "/dev/" + name]
+        to += ["--remount-ro", "/dev"]
+    else:
+        to += ["--dev", "/dev"]  # with pseudo terminals, which an interactive program wants
+    to += ["--proc", "/proc", "--dir", "/box", "--symlink", "/box/tmp", "/tmp", "--symlink", "/box/work", "/work"]
+    to += ["--dir", "/var", "--symlink", "/box/tmp", "/var/tmp", "--dir", "/run"]
+    files = [(str(path), f"/drydock/_drydock/{path.name}") for path in sorted(INSIDE.glob("*.py"))]
+    files.append((str(INSIDE / "__main__.py"), "/drydock/__main__.py"))
+    files += [("/etc/" + name, "/etc/" + name) for name in SHARED_ETC_FILES if os.path.isfile("/etc/" + name)]
+    staged = [(folder, folder) for folder in interpreter.folders]
+    if disk is not None:
+        staged.append((disk, "/box"))
+    return Wall(to, files, staged)
