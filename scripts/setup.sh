@@ -81,6 +81,7 @@ if [ "$purpose" = test ]; then
     required "the tests run them inside boxes"
   need 'command -v gcc && [ -e /usr/include/stdio.h ]' "gcc libc6-dev" required "the tests run compiled programs in boxes"
   need 'command -v git' git required "the tests run it inside boxes"
+  need 'command -v curl' curl required "the tests make the README's first call with it"
   need 'command -v node' nodejs required "the tests run JavaScript inside boxes"
   need 'command -v go' golang-go required "the tests run Go inside boxes"
 fi

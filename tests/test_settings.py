@@ -247,13 +247,13 @@ def test_no_secret_is_ever_shown(own_folder: Path) -> None:
 def test_a_line_of_dev_vars_that_is_no_setting_is_named_but_not_shown(own_folder: Path) -> None:
     (own_folder / ".dev.vars").write_text("# fine\n\nSERVER_AUTH_TOKEN\ns3cret\n")
     wrong = refused()
-    assert wrong.message == "line 3 of .dev.vars is not KEY=value"
+    assert wrong.message == ".dev.vars: Line 3 is not KEY=VALUE, a comment or blank."
     assert "s3cret" not in f"{wrong.message} {wrong.remedy} {wrong.where}"
 
 
 def test_dev_vars_takes_comments_export_and_quotes(own_folder: Path) -> None:
     (own_folder / ".dev.vars").write_text(
-        "# a comment\n\n  export SANDBOX_PORT = '8181'\nSERVER_AUTH_TOKEN=\"a=b#c\"\nSANDBOX_MODE=\n"
+        '# a comment\n\n  export SANDBOX_PORT = \'8181\'\nSERVER_AUTH_TOKEN="a=b#c"\nSANDBOX_MODE=\nKEY="1\n2"\n'
     )
     got = load({}, {})
     assert (got.port, got.server_auth_token, got.sandbox_mode) == (8181, "a=b#c", "")

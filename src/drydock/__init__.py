@@ -11,7 +11,7 @@ Rooms, from the top down; imports go downward only (`make check` proves it):
     access/    who may call: keys, tokens, loopback rules
     store/     database, objects, secrets sealed at rest, retention
     observe/   structured logs and metrics
-    settings.py, errors.py   what every room may know
+    settings.py, dev_vars.py, errors.py   what every room may know
 """
 
 __version__ = "0.1.0"

@@ -19,7 +19,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from drydock.errors import BadSetting
+from drydock import dev_vars
+from drydock.errors import BadSetting, Invalid
 
 MIB = 1 << 20
 LANGUAGES = ("python", "golang", "node", "shell")
@@ -167,9 +168,9 @@ def load(flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | No
     environ = os.environ if environ is None else environ
     told: dict[str, Told] = {}
     # Weakest first: what comes later replaces what came before.
-    dev_vars = _dev_vars()
-    told |= _from_aliases(dev_vars, " in .dev.vars")
-    told |= _from_variables(dev_vars, " in .dev.vars")
+    copied = _dev_vars()
+    told |= _from_aliases(copied, " in .dev.vars")
+    told |= _from_variables(copied, " in .dev.vars")
     told |= _from_aliases(environ)
     told |= _from_toml(environ)
     told |= _from_variables(environ)
@@ -223,27 +224,16 @@ def _from_toml(environ: Mapping[str, str]) -> dict[str, Told]:
 
 
 def _dev_vars() -> dict[str, str]:
-    """KEY=value lines of `.dev.vars` in the current folder; `#` lines, `export` and matching quotes are allowed."""
     try:
-        text = DEV_VARS.read_text("utf-8")
+        return dev_vars.parse(DEV_VARS.read_text("utf-8"))
     except FileNotFoundError:
         return {}
+    except Invalid as wrong:
+        raise BadSetting(
+            f"{DEV_VARS}: {wrong.message}", where=f"{DEV_VARS}, {wrong.where}", hint=wrong.remedy
+        ) from None
     except (OSError, ValueError) as wrong:
         raise BadSetting(f"{DEV_VARS} cannot be read: {wrong}", where=str(DEV_VARS)) from None
-    found = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        line = line.strip().removeprefix("export ").lstrip()
-        if not line or line.startswith("#"):
-            continue
-        key, equals, value = line.partition("=")
-        key, value = key.rstrip(), value.strip()
-        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", key):
-            # Never the line itself: it may well be half of a secret.
-            raise BadSetting(f"line {number} of {DEV_VARS} is not KEY=value", where=f"{DEV_VARS}:{number}")
-        if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-            value = value[1:-1]
-        found[key] = value
-    return found
 
 
 def _known(key: str, known: Mapping[str, Any], where: str) -> str:

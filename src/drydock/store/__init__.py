@@ -12,7 +12,6 @@
     objects.py     blobs by key: a folder or a cloud's bucket
     sealing.py     authenticated encryption under the operator's key
     secrets.py     named secrets, sealed
-    dev_vars.py    the `.dev.vars` file format
 
 In: records, bytes, names. Out: the same. Everything here is synchronous and meant for worker threads; what may be
 called on an event loop says so. Never known here: HTTP, boxes, who may call (a caller is an opaque string).

@@ -1,7 +1,7 @@
 import pytest
 
+from drydock.dev_vars import parse
 from drydock.errors import Invalid
-from drydock.store.dev_vars import parse
 
 
 @pytest.mark.parametrize(
