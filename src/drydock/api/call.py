@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from starlette.types import Receive, Scope, Send
 
-from drydock.api.guard import Caller
+from drydock.access.caller import Caller
 from drydock.api.text import write
 from drydock.errors import DrydockError
 

@@ -1,19 +1,33 @@
-"""Who calls: what the doors need from the room `access`, stated as they need it."""
+"""Who calls: the room `access` asked for each request, before its body is read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable
+
+from drydock.access.caller import Caller
+from drydock.access.gate import Knock
+from drydock.api.call import Call, Door
+
+Admit = Callable[[Knock], Caller]
 
 
-class Caller(Protocol):
-    @property
-    def id(self) -> str:
-        """Whose executions these are; callers with equal ids see each other's."""
-        ...
+class Guard:
+    def __init__(self, admit: Admit) -> None:
+        self._admit = admit
 
+    def check(self, call: Call, scope: str) -> Caller:
+        """The caller, also noted in the call. Unauthorized or Forbidden otherwise."""
+        client = call.scope.get("client")
+        caller = self._admit(Knock.of(client[0] if client else "", call.scope["headers"]))
+        caller.require(scope)
+        call.caller = caller
+        return caller
 
-class Gate(Protocol):
-    def __call__(self, headers: Sequence[tuple[bytes, bytes]], peer: str | None) -> Caller:
-        """The caller, or Unauthorized or Forbidden. `peer` is the address at the other end, None if unknown."""
-        ...
+    def door(self, scope: str, door: Door) -> Door:
+        """The door, for callers whose key reaches this scope."""
+
+        async def guarded(call: Call) -> None:
+            self.check(call, scope)
+            await door(call)
+
+        return guarded

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from drydock.api.call import Call, Door, Shape
-from drydock.api.guard import Gate
 from drydock.errors import MethodNotAllowed, NotFound
 
 
@@ -14,6 +13,10 @@ class WrongMethod(MethodNotAllowed):
     def __init__(self, method: str, path: str, allowed: str) -> None:
         super().__init__(f"{method} is not a method of {path}", where="method")
         self.allowed = allowed
+
+
+class UnknownPath(NotFound):
+    hint = "/openapi.json lists every path."
 
 
 class _Match(NamedTuple):
@@ -42,7 +45,7 @@ class Router:
         call.door = self.name
         match = self._match(call.path)
         if match is None:
-            raise NotFound("no such path", where="path", hint="/openapi.json lists every path.")
+            raise UnknownPath("no such path", where="path")
         door = match.doors.get(call.method)
         if door is None:
             raise WrongMethod(call.method, call.path, ", ".join(sorted(match.doors)))
@@ -77,18 +80,3 @@ def _params(pattern: list[str], segments: list[str]) -> dict[str, str] | None:
         elif part != segments[place]:
             return None
     return params if len(pattern) == len(segments) else None
-
-
-def guarded(gate: Gate, door: Door) -> Door:
-    """Only for callers whom the gate lets pass; the body has not been read when it refuses."""
-
-    async def guard(call: Call) -> None:
-        admit(gate, call)
-        await door(call)
-
-    return guard
-
-
-def admit(gate: Gate, call: Call) -> None:
-    client = call.scope.get("client")
-    call.caller = gate(call.scope["headers"], client[0] if client else None)

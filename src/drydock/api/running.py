@@ -40,6 +40,14 @@ class Serving(Protocol):
 
 
 class _Uvicorn(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield  # ours, below: uvicorn's own would close the listening socket before the running work has ended
@@ -49,10 +57,21 @@ class Running:
     def __init__(self, serving: Serving, listener: socket.socket, receive_timeout: float) -> None:
         self._serving = serving
         self._listener = listener
-        self._uvicorn = _Uvicorn(
-            uvicorn.Config(
-                serving.asgi,
-                http=wire_class(receive_timeout),
+        self._receive_timeout = receive_timeout
+        self._uvicorn: _Uvicorn | None = None
+        self._asked = False
+        self._draining: asyncio.Task[None] | None = None
+
+    async def run(self, ready: Callable[[], None], signals: bool = True) -> None:
+        loop = asyncio.get_running_loop()
+        if signals:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, self.stop)
+        try:
+            await self._serving.open()
+            config = uvicorn.Config(
+                self._serving.asgi,
+                http=wire_class(self._receive_timeout),
                 ws="none",
                 lifespan="off",
                 loop="none",
@@ -63,26 +82,17 @@ class Running:
                 timeout_keep_alive=KEEP_ALIVE,
                 timeout_graceful_shutdown=LAST_BYTES,
             )
-        )
-        self._asked = False
-        self._draining: asyncio.Task[None] | None = None
-
-    async def run(self, ready: Callable[[], None], signals: bool = True) -> None:
-        loop = asyncio.get_running_loop()
-        if signals:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, self.stop)
-        await self._serving.open()
-        try:
-            await self._uvicorn.startup(sockets=[self._listener]) if False else None
-            serving = asyncio.ensure_future(self._uvicorn.serve(sockets=[self._listener]))
-            loop.call_soon(ready)
-            await serving
+            self._uvicorn = _Uvicorn(config, ready)
+            if not self._asked:
+                await self._uvicorn.serve(sockets=[self._listener])
         finally:
             await self._serving.close()
 
     def stop(self) -> None:
         """The first word drains, the second one hurries."""
+        if self._uvicorn is None:
+            self._asked = True  # not begun yet: it will not begin
+            return
         if self._asked:
             self._serving.hurry()
             return
@@ -93,4 +103,5 @@ class Running:
         try:
             await self._serving.drain()
         finally:
-            self._uvicorn.should_exit = True
+            if self._uvicorn is not None:
+                self._uvicorn.should_exit = True

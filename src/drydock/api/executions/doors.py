@@ -18,8 +18,8 @@ from drydock.api.executions.events import last_number, of_live, of_record
 from drydock.api.executions.live import Live
 from drydock.api.executions.orders import Orders
 from drydock.api.executions.render import render, summary
-from drydock.api.guard import Gate
-from drydock.api.router import Router, guarded
+from drydock.api.guard import Guard
+from drydock.api.router import Router
 from drydock.api.text import parse
 from drydock.errors import Invalid, NotFound
 from drydock.store.execution import Execution, StoredFile
@@ -42,13 +42,13 @@ class ExecutionDoors:
         self._orders = orders
         self._body_limit = body_limit
 
-    def mount(self, router: Router, gate: Gate) -> None:
-        router.add("POST", "/v1/executions", guarded(gate, self.create))
-        router.add("GET", "/v1/executions", guarded(gate, self.page))
-        router.add("GET", "/v1/executions/{id}", guarded(gate, self.show))
-        router.add("DELETE", "/v1/executions/{id}", guarded(gate, self.cancel))
-        router.add("GET", "/v1/executions/{id}/events", guarded(gate, self.events))
-        router.add("GET", "/v1/executions/{id}/files/{path*}", guarded(gate, self.file))
+    def mount(self, router: Router, guard: Guard) -> None:
+        router.add("POST", "/v1/executions", guard.door("native", self.create))
+        router.add("GET", "/v1/executions", guard.door("native", self.page))
+        router.add("GET", "/v1/executions/{id}", guard.door("native", self.show))
+        router.add("DELETE", "/v1/executions/{id}", guard.door("native", self.cancel))
+        router.add("GET", "/v1/executions/{id}/events", guard.door("native", self.events))
+        router.add("GET", "/v1/executions/{id}/files/{path*}", guard.door("native", self.file))
 
     async def create(self, call: Call) -> None:
         key = _idempotency_key(call)

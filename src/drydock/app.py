@@ -1,0 +1,218 @@
+"""Composition: every room built from Settings and joined. Read it from top to bottom; only this file knows everyone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from contextlib import ExitStack
+from typing import Protocol
+
+import uvloop
+from starlette.types import ASGIApp
+
+from drydock import __version__
+from drydock.access.caller import Caller
+from drydock.access.gate import Knock, admit, has_credential, is_loopback, must_have_credential
+from drydock.access.ring import KeyRing
+from drydock.api.border import Border
+from drydock.api.executions.archive import Archive
+from drydock.api.executions.desk import Desk
+from drydock.api.executions.doors import ExecutionDoors
+from drydock.api.executions.orders import Orders
+from drydock.api.folder_lock import FolderLock
+from drydock.api.guard import Guard
+from drydock.api.listening import address_of, listen
+from drydock.api.mounts import Mounts
+from drydock.api.openapi import NATIVE, SERVICE, document
+from drydock.api.pages import Pages
+from drydock.api.router import Router
+from drydock.api.running import Running
+from drydock.api.shapes import native
+from drydock.api.store_probe import StoreProbe
+from drydock.code.executor import Executor
+from drydock.dialects.bare import Bare
+from drydock.dialects.code.doors import CodeDoors
+from drydock.dialects.code.health import Health
+from drydock.dialects.code.shape import shape as code_shape
+from drydock.dialects.forms import FORMS
+from drydock.dialects.openapi import bare_paths, code_paths
+from drydock.errors import CannotStart
+from drydock.observe.log import Forward, Log
+from drydock.observe.metrics import Metrics
+from drydock.settings import Settings, is_secret
+from drydock.store.database import connect
+from drydock.store.executions import Executions
+from drydock.store.migrations import migrate
+from drydock.store.objects import open_objects
+from drydock.store.retention import Retention
+
+
+class OwnedExecutor(Executor, Protocol):
+    """An executor with a life of its own."""
+
+    async def open(self) -> None:
+        """Languages found, boxes parked; CannotStart when this host cannot give what the settings ask for."""
+        ...
+
+    async def close(self) -> None:
+        """Nothing of it is left when this returns."""
+        ...
+
+
+class App:
+    """All rooms. `build` opens what is on disk, `open` starts the boxes, `close` ends everything in reverse."""
+
+    def __init__(self, settings: Settings, executor: OwnedExecutor, log: Log) -> None:
+        self.settings = settings
+        self.executor = executor
+        self.log = log
+        self.bound_host = settings.host
+        self._asgi: ASGIApp | None = None
+        with ExitStack() as owned:
+            self.lock = FolderLock(settings.data)
+            owned.callback(self.lock.release)
+            database = connect(settings.database, settings.data)
+            owned.callback(database.close)
+            migrate(database)
+            self.objects = open_objects(settings.objects, settings.data)
+            self.executions = Executions(database, self.objects, retention=settings.retention)
+            owned.callback(self.executions.close)
+            self.executions.interrupt_unfinished()
+            retention = Retention(self.executions)
+            owned.callback(retention.close)
+            self.probe = StoreProbe(database)
+            owned.callback(self.probe.close)
+            self.ring = KeyRing(database)
+            owned.callback(self.ring.close)
+            must_have_credential(settings, self.ring.snapshot)
+            self._owned = owned.pop_all()
+
+    @property
+    def asgi(self) -> ASGIApp:
+        assert self._asgi is not None, "the app is not open"
+        return self._asgi
+
+    async def open(self) -> None:
+        settings, executor = self.settings, self.executor
+        await executor.open()
+        metrics = Metrics()
+        archive = Archive(self.executions, self.objects)
+        self.desk = Desk(executor, archive, self.log, metrics, queue=settings.queue, output_bytes=settings.output_bytes)
+        places = self.desk.places
+        metrics.gauge("drydock_executions_running", "Executions that run now.", lambda: places.taken)
+        metrics.gauge("drydock_executions_queued", "Executions that wait for a place.", lambda: places.queued)
+        metrics.gauge("drydock_capacity", "Executions that can run at once.", lambda: places.capacity)
+
+        guard = Guard(self._admit)
+        health = Health(executor, self.desk, lambda: self.probe.works)
+        code = CodeDoors(settings, executor, self.desk, health)
+        if settings.only == "code":
+            front = Router("code", code_shape)
+            code.mount(front, guard, "")
+            self._asgi = Border(front, code_shape, self.log, metrics, lambda: self.desk.draining)
+            return
+
+        under_code = Router("code", code_shape)
+        code.mount(under_code, guard, "/code")
+        under_v1 = Router("native", native)
+        orders = Orders(settings, executor)
+        ExecutionDoors(self.desk, archive, orders, settings.body_limit).mount(under_v1, guard)
+        service = Router("service", native)
+        bare = Bare(settings, guard, code, health, executor) if settings.bare else Router("bare", FORMS[settings.root])
+        paths = document(NATIVE, code_paths("/code"), bare_paths() if settings.bare else {}, SERVICE)
+        Pages(paths, metrics).mount(service, guard)
+        mounts = Mounts(
+            {
+                "code": under_code,
+                "v1": under_v1,
+                "metrics": service,
+                "openapi.json": service,
+                "docs": service,
+            },
+            bare,
+        )
+        self._asgi = Border(mounts, FORMS[settings.root], self.log, metrics, lambda: self.desk.draining)
+
+    async def drain(self) -> None:
+        self.log.info("draining", running=self.desk.places.taken, queued=self.desk.places.queued)
+        await self.desk.drain(self.settings.shutdown_grace)
+
+    def hurry(self) -> None:
+        self.log.warning("hurrying", running=self.desk.places.taken)
+        self.desk.stop_all("server_shutdown")
+
+    async def close(self) -> None:
+        await self.executor.close()
+
+    def release(self) -> None:
+        """Write what waits to be written, give the data folder back. May be called again."""
+        self._owned.close()
+
+    def notices(self) -> list[str]:
+        """What an operator should know at start, one line each."""
+        told = [f"Isolation: {self.executor.isolation}; languages: {', '.join(self.executor.languages)}"]
+        told += [f"Not promised here: {lost}" for lost in self.executor.lost_promises]
+        if self.executor.isolation == "process":
+            told.append("Warning: isolation is `process`; code runs with the rights of this server, behind no wall")
+        if not has_credential(self.settings, self.ring.snapshot):
+            local = is_loopback(self.bound_host)
+            told.append(
+                "No key is configured: callers on this machine need none (`drydock keys add NAME` makes one)"
+                if local
+                else "Warning: DRYDOCK_OPEN is set and no key is configured; everybody who can reach this is served"
+            )
+        return told
+
+    def _admit(self, knock: Knock) -> Caller:
+        caller = admit(self.settings, self.ring.snapshot, self.bound_host, knock)
+        if caller.key_id is not None:
+            self.ring.used(caller.key_id)
+        return caller
+
+
+def build(settings: Settings, executor: OwnedExecutor, log: Log | None = None) -> App:
+    """Everything but the boxes, which `App.open` starts. CannotStart when something is in the way."""
+    return App(settings, executor, log or make_log(settings))
+
+
+def make_log(settings: Settings) -> Log:
+    secrets = [str(getattr(settings, name)) for name in Settings.model_fields if is_secret(name)]
+    return Log(settings.log_level, secrets=secrets)
+
+
+def serve(settings: Settings, executor: OwnedExecutor | None = None) -> int:
+    """Run the server until it is told to stop; the exit code. CannotStart before anything listens or runs."""
+    app = build(settings, executor or boxes(settings))
+    listener = None
+    try:
+        listener = listen(settings.host, settings.port)
+        address = address_of(listener)
+        app.lock.tell(address)
+        _forward_library_logs(app.log)
+
+        def ready() -> None:
+            lines = [f"Drydock {__version__} listens on http://{address} (API: http://{address}/docs)", *app.notices()]
+            sys.stdout.write("\n".join(lines) + "\n")
+            sys.stdout.flush()
+
+        running = Running(app, listener, settings.receive_timeout)
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(running.run(ready))
+    finally:
+        if listener is not None:
+            listener.close()
+        app.release()
+    return 0
+
+
+def boxes(settings: Settings) -> OwnedExecutor:
+    """The real executor."""
+    raise CannotStart("this version has no boxes yet")
+
+
+def _forward_library_logs(log: Log) -> None:
+    root = logging.getLogger()
+    root.addHandler(Forward(log))
+    root.setLevel(logging.INFO)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)

@@ -1,0 +1,79 @@
+"""The routes of this contract, at /code or at the root."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from drydock.api.body import read_body
+from drydock.api.call import Call, Headers, json_reply
+from drydock.api.executions.desk import Desk
+from drydock.api.executions.live import Order
+from drydock.api.guard import Guard
+from drydock.api.router import Router
+from drydock.code.executor import Executor
+from drydock.dialects.code import request
+from drydock.dialects.code.health import Health
+from drydock.dialects.code.reply import not_installed, reply_fields
+from drydock.dialects.code.shape import Missing
+from drydock.errors import BoxFailed, Invalid
+from drydock.settings import Settings
+
+SCOPE = "code"
+
+
+class CodeDoors:
+    def __init__(self, settings: Settings, executor: Executor, desk: Desk, health: Health) -> None:
+        self._settings = settings
+        self._executor = executor
+        self._desk = desk
+        self._health = health
+
+    def mount(self, router: Router, guard: Guard, base: str) -> None:
+        router.add("POST", f"{base}/execute", guard.door(SCOPE, self.execute))
+        router.add("GET HEAD", f"{base}/health", self.health)
+        router.add("GET HEAD", f"{base}/ready", self.ready)
+        router.add("GET", f"{base}/envs", guard.door(SCOPE, self.environments))
+        router.add("POST", f"{base}/envs", guard.door(SCOPE, self.create_environment))
+        router.add("DELETE", f"{base}/envs/{{name}}", guard.door(SCOPE, self.delete_environment))
+
+    async def execute(self, call: Call) -> None:
+        await self.run(call, request.read(await read_body(call, self._settings.body_limit)))
+
+    async def run(self, call: Call, body: Mapping[str, Any]) -> None:
+        """Everything after the JSON; also for a bare POST /execute whose body has been read already."""
+        asked = request.check(body, self._settings, self._executor)
+        if asked.wants_packages:
+            return await call.reply(json_reply(200, not_installed(asked), _run_id(str(uuid.uuid4()))))
+        assert call.caller is not None, "a door without its guard"
+        summary = {"limits": {"timeout_ms": asked.execution.timeout_ms}}
+        live = self._desk.order(Order(asked.execution, "code", call.caller.id, label=asked.tool_name, summary=summary))
+        with call.if_gone(lambda: live.stop("cancelled")):
+            result = await live.over()
+        if result.ended.reason == "box_failed":
+            raise BoxFailed(f"failed to create temp dir: {result.ended.detail or 'the box broke'}")
+        await call.reply(json_reply(200, reply_fields(asked, result), _run_id(live.id)))
+
+    async def health(self, call: Call) -> None:
+        healthy, fields = self._health.fields()
+        await call.reply(json_reply(200 if healthy else 503, fields))
+
+    async def ready(self, call: Call) -> None:
+        reason = self._health.not_ready()
+        shown = {"ready": True} if reason is None else {"ready": False, "reason": reason}
+        await call.reply(json_reply(200 if reason is None else 503, shown))
+
+    async def environments(self, call: Call) -> None:
+        await call.reply(json_reply(200, {"environments": []}))
+
+    async def create_environment(self, call: Call) -> None:
+        request.read(await read_body(call, self._settings.body_limit))
+        raise Invalid("package installation failed: this version of Drydock cannot install packages yet")
+
+    async def delete_environment(self, call: Call) -> None:
+        raise Missing(f'environment "{call.params["name"]}" not found')
+
+
+def _run_id(execution_id: str) -> Headers:
+    return [(b"x-run-id", execution_id.encode())]

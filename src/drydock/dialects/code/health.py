@@ -1,0 +1,47 @@
+"""What /code/health and /code/ready say. Answered from memory, so also under full load."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from drydock.api.executions.desk import Desk
+from drydock.code.executor import Executor
+
+
+class Health:
+    def __init__(self, executor: Executor, desk: Desk, store_works: Callable[[], bool]) -> None:
+        self._executor = executor
+        self._desk = desk
+        self._store_works = store_works
+        self._began = time.monotonic()
+
+    @property
+    def state(self) -> str:
+        if self._desk.draining:
+            return "draining"
+        return "busy" if self._desk.places.taken else "idle"
+
+    def not_ready(self) -> str | None:
+        if self._desk.draining:
+            return "draining"
+        return "at capacity" if self._desk.places.taken >= self._desk.places.capacity else None
+
+    def fields(self) -> tuple[bool, dict[str, Any]]:
+        """Whether code can run, and the contract's object."""
+        mode = self._executor.default_language
+        languages: Mapping[str, str] = self._executor.languages
+        environments: Sequence[str] = ()
+        healthy = bool(languages) and self._store_works()
+        return healthy, {
+            "status": "healthy" if healthy else "unhealthy",
+            "mode": mode,
+            "runtime_version": languages.get(mode, "unknown"),
+            "capacity": self._desk.places.capacity,
+            "current_load": self._desk.places.taken,
+            "uptime_seconds": int(time.monotonic() - self._began),
+            "state": self.state,
+            "environments": list(environments),
+            "languages": list(languages),
+        }

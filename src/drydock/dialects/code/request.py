@@ -1,0 +1,130 @@
+"""The body of POST execute, checked in the order that the contract gives: types, code, names and contents, the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from drydock.api.text import has_surrogate, parse, type_name
+from drydock.code.executor import Executor
+from drydock.code.request import ExecutionRequest
+from drydock.dialects.code.files import decode_files
+from drydock.dialects.code.requirements import check_environment, check_index, check_requirements
+from drydock.dialects.code.shape import Missing
+from drydock.errors import Invalid
+from drydock.settings import Settings
+
+DEFAULT_TIMEOUT = 30
+LONGEST_TOOL_NAME = 128
+WITHOUT_PACKAGES = ("golang", "shell")
+
+
+@dataclass(frozen=True, slots=True)
+class CodeRequest:
+    execution: ExecutionRequest
+    timeout: int
+    """Seconds, in force."""
+    clamped: bool
+    tool_name: str | None
+    wants_packages: bool
+
+
+def read(raw: bytes) -> dict[str, Any]:
+    """The JSON object of a body. An empty one of `null` counts as `{}`, as it did."""
+    try:
+        body = parse(raw)
+    except Invalid as wrong:
+        raise Invalid(f"invalid request: {wrong.message}", where=wrong.where) from None
+    if body is None:
+        return {}
+    if not isinstance(body, dict):
+        raise Invalid(f"invalid request: the body must be an object, not {type_name(body)}", where="body")
+    return body
+
+
+def check(body: Mapping[str, Any], settings: Settings, executor: Executor) -> CodeRequest:
+    code = _string(body, "code")
+    asked = _integer(body, "timeout_seconds")
+    requirements = _strings(body, "requirements")
+    files = _files(body)
+    language = _string(body, "language") or executor.default_language
+    environment = _string(body, "env_name")
+    index = _string(body, "python_index")
+    tool_name = _string(body, "tool_name")
+    if not code:
+        raise Invalid("code is required", where="code")
+    if has_surrogate(code):
+        raise Invalid("invalid request: code holds half of a surrogate pair, which is no character", where="code")
+    contents = decode_files(files, settings.output_dir)
+    _check_language(language, executor)
+    with_packages = language not in WITHOUT_PACKAGES
+    if with_packages:
+        check_requirements(requirements, language)
+    if environment is not None:
+        check_environment(environment)
+        if not with_packages:
+            raise Invalid(f'env_name "{environment}" cannot be used with {language}', where="env_name")
+        if not requirements:
+            raise Missing(f'environment "{environment}" not found', where="env_name")
+    if index is not None:
+        check_index(index, settings.python_index)
+    if tool_name is not None and len(tool_name) > LONGEST_TOOL_NAME:
+        raise Invalid(f"tool_name must have at most {LONGEST_TOOL_NAME} characters", where="tool_name")
+    timeout = min(asked, settings.code_max_timeout) if asked is not None and asked > 0 else DEFAULT_TIMEOUT
+    timeout = min(timeout, settings.code_max_timeout)
+    return CodeRequest(
+        ExecutionRequest(language=language, code=code, files=contents, timeout_ms=timeout * 1000),
+        timeout,
+        asked is not None and asked > timeout,
+        tool_name,
+        with_packages and bool(requirements),
+    )
+
+
+def _check_language(language: str, executor: Executor) -> None:
+    if language not in executor.languages:
+        available = ", ".join(executor.languages)
+        raise Invalid(f'language "{language[:64]}" is not available (available: {available})', where="language")
+
+
+def _string(body: Mapping[str, Any], name: str) -> str | None:
+    value = body.get(name)
+    if value is not None and not isinstance(value, str):
+        raise _wrong_type(name, "a string", value)
+    return value
+
+
+def _integer(body: Mapping[str, Any], name: str) -> int | None:
+    value = body.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise _wrong_type(name, "an integer", value)
+    return value
+
+
+def _strings(body: Mapping[str, Any], name: str) -> Sequence[str]:
+    value = body.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise _wrong_type(name, "an array of strings", value)
+    for place, entry in enumerate(value):
+        if not isinstance(entry, str):
+            raise _wrong_type(f"{name}[{place}]", "a string", entry)
+    return value
+
+
+def _files(body: Mapping[str, Any]) -> Mapping[str, str]:
+    value = body.get("files")
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _wrong_type("files", "an object", value)
+    for name, text in value.items():
+        if not isinstance(text, str):
+            raise _wrong_type(f'files["{name}"]', "a string", text)
+    return value
+
+
+def _wrong_type(name: str, wanted: str, value: Any) -> Invalid:
+    return Invalid(f"invalid request: {name} must be {wanted}, not {type_name(value)}", where=name)
