@@ -46,6 +46,13 @@ def test_no_two_errors_share_a_code() -> None:
     assert len(codes) == len(set(codes))
 
 
+def test_every_route_has_its_line() -> None:
+    lines = page("routes.md").splitlines()
+    for path, operations in reference.routes().items():
+        for method in operations:
+            assert any(line.startswith(f"| {method.upper()} | `{path}` |") for line in lines), (method, path)
+
+
 def test_every_command_and_option_is_on_the_page_of_commands() -> None:
     text = page("cli.md")
     for context in reference.commands(root, "drydock"):
