@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+DRYDOCK = Path(sys.executable).with_name("drydock")
 START_WITHIN = 20.0
 STOP_WITHIN = 20.0
 
@@ -42,8 +43,8 @@ def drydock(**knobs: object) -> Iterator[Server]:
         environ = {key: value for key, value in os.environ.items() if not key.startswith(("DRYDOCK_", "SANDBOX_"))}
         environ |= {f"DRYDOCK_{name.upper()}": str(value) for name, value in knobs.items()}
         data = Path(folder, "data")
-        command = [Path(sys.executable).parent / "drydock", "serve", "--port", str(port), "--data", data]
-        with _running([*map(str, command)], folder, environ, port) as process:
+        command = [str(DRYDOCK), "serve", "--port", str(port), "--data", str(data)]
+        with _running(command, folder, environ, port) as process:
             yield Server(port, process.pid, data)
 
 

@@ -177,7 +177,7 @@ class _Run:
         """On stderr, what neither the program's output nor an exit code says."""
         ended = told["ended"]
         if ended["reason"] not in ("completed", "exit_nonzero"):
-            detail = ended.get("detail") or ended.get("signal") or ""
+            detail = ended.get("detail") or (ended["signal"] if ended["reason"] == "signal" else "")
             click.echo(f"drydock: {ended['reason']}{f': {detail}' if detail else ''}", err=True)
         for stream in ("stdout", "stderr"):
             if ended.get(f"{stream}_cut"):
