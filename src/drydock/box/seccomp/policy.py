@@ -125,7 +125,10 @@ def _condition(argument: int, raw: dict[str, Any], constants: dict[str, int]) ->
     _only(raw, {"in", "not_in", "without", "mask", "ignore", "bits"}, "a condition")
 
     def numbers(key: str) -> tuple[int, ...]:
-        return tuple(sorted({word if isinstance(word, int) else constants[word] for word in raw.get(key, [])}))
+        words = raw.get(key, [])
+        if unheard := [word for word in words if isinstance(word, str) and word not in constants]:
+            raise PolicyError(f"no constant is named {', '.join(unheard)}")
+        return tuple(sorted({word if isinstance(word, int) else constants[word] for word in words}))
 
     kind = raw.keys() & {"in", "not_in", "without"}
     if len(kind) != 1 or len(raw.keys() & {"mask", "ignore"}) > 1 or raw.get("bits", 32) not in (32, 64):
