@@ -25,7 +25,8 @@ STOP_WITHIN = 20.0
 class Server:
     port: int
     pid: int
-    data: Path
+    folder: Path
+    """Where it keeps its data and its temporary files."""
 
 
 def free_port() -> int:
@@ -42,10 +43,12 @@ def drydock(**knobs: object) -> Iterator[Server]:
     with tempfile.TemporaryDirectory(prefix="drydock-bench-") as folder:
         environ = {key: value for key, value in os.environ.items() if not key.startswith(("DRYDOCK_", "SANDBOX_"))}
         environ |= {f"DRYDOCK_{name.upper()}": str(value) for name, value in knobs.items()}
-        data = Path(folder, "data")
+        data, temporary = Path(folder, "data"), Path(folder, "tmp")
+        temporary.mkdir()
+        environ["TMPDIR"] = str(temporary)
         command = [str(DRYDOCK), "serve", "--port", str(port), "--data", str(data)]
         with _running(command, folder, environ, port) as process:
-            yield Server(port, process.pid, data)
+            yield Server(port, process.pid, Path(folder))
 
 
 @contextmanager
@@ -123,11 +126,6 @@ def holdings(server: Server) -> dict[str, int]:
         "processes": len(pids),
         "descriptors": len(list(Path(f"/proc/{server.pid}/fd").iterdir())),
         "mounts": len(Path(f"/proc/{server.pid}/mounts").read_text().splitlines()),
-        "cgroups": sum(1 for _, folders, _ in os.walk("/sys/fs/cgroup") for _ in folders),
-        "folders": sum(1 for top in (server.data, Path(tempfile.gettempdir())) for each in _folders(top)),
+        "cgroups": sum(len(folders) for _, folders, _ in os.walk("/sys/fs/cgroup")),
+        "folders": sum(len(folders) for _, folders, _ in os.walk(server.folder)),
     }
-
-
-def _folders(top: Path) -> Iterator[Path]:
-    for at, names, _ in os.walk(top):
-        yield from (Path(at, name) for name in names)
