@@ -40,6 +40,6 @@ def serve(**flags: Any) -> None:
     Every flag is also a DRYDOCK_ variable and a line of drydock.toml; docs/reference/settings.md has them all.
     """
     told = settings.load(flags)
-    from drydock import app
+    from drydock.app import serve as run_server
 
-    sys.exit(app.serve(told))
+    sys.exit(run_server(told))
