@@ -67,15 +67,19 @@ class PlainExecutor:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(data)
         began = time.monotonic()
+        given = tempfile.TemporaryFile(dir=self.folders)  # noqa: SIM115 - the program's from here on
+        given.write(request.stdin)
+        given.seek(0)
         process = await asyncio.create_subprocess_exec(
             *self._command(request),
             cwd=folder,
             env={"PATH": os.environ["PATH"], "OUTPUT_DIR": str(output), **request.env},
-            stdin=asyncio.subprocess.PIPE,
+            stdin=given,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
+        given.close()
         why: list[Reason] = []
 
         def kill(reason: StopReason | Reason) -> None:
@@ -85,11 +89,8 @@ class PlainExecutor:
         timer = asyncio.get_running_loop().call_later(request.timeout_ms / 1000, kill, "timeout")
         stop.then(kill)
         try:
-            assert process.stdin is not None
             assert process.stdout is not None
             assert process.stderr is not None
-            process.stdin.write(request.stdin)
-            process.stdin.close()
             stdout, stderr, _ = await asyncio.gather(
                 self._read(process.stdout, "stdout", on_output),
                 self._read(process.stderr, "stderr", on_output),
