@@ -30,6 +30,7 @@ from drydock.api.router import Router
 from drydock.api.running import Running
 from drydock.api.shapes import native
 from drydock.api.store_probe import StoreProbe
+from drydock.code.boxed import BoxedExecutor
 from drydock.code.executor import Executor
 from drydock.dialects.bare import Bare
 from drydock.dialects.code.doors import CodeDoors
@@ -208,7 +209,7 @@ def serve(settings: Settings, executor: OwnedExecutor | None = None) -> int:
 
 def boxes(settings: Settings) -> OwnedExecutor:
     """The real executor."""
-    raise CannotStart("this version has no boxes yet")
+    return BoxedExecutor(settings, make_log(settings))
 
 
 def _forward_library_logs(log: Log) -> None:

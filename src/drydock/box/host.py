@@ -90,31 +90,32 @@ class Uids:
 
     def __init__(self, base: int) -> None:
         self._next = base
-        self._locks: list[int] = []
-        self._given: dict[int, int] = {}
+        self._locks: dict[int, int] = {}
 
-    def __call__(self, place: int) -> int | None:
+    def reserve(self) -> int | None:
+        """A uid that no other box of this host has; None without root, where boxes share the server's own."""
         if os.geteuid() != 0:
             return None
-        if place not in self._given:
-            self._given[place] = self._reserve()
-        return self._given[place]
-
-    def _reserve(self) -> int:
         UID_LOCKS.mkdir(mode=0o700, exist_ok=True)
         while True:
             uid, self._next = self._next, self._next + 1
+            if uid in self._locks:
+                continue
             fd = os.open(UID_LOCKS / f"uid-{uid}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(fd)
                 continue
-            self._locks.append(fd)
+            self._locks[uid] = fd
             return uid
 
+    def release(self, uid: int) -> None:
+        os.close(self._locks.pop(uid))
+        self._next = min(self._next, uid)
+
     def close(self) -> None:
-        for fd in self._locks:
+        for fd in self._locks.values():
             os.close(fd)
         self._locks.clear()
 

@@ -8,12 +8,24 @@ also when the server was killed.
 """
 
 import ctypes
+import errno
+import fcntl
 import json
 import os
 import resource
+import struct
 import sys
 
 STAGE = b"/tmp"  # any folder that every host has; covered in our own mount namespace only
+LOOP_CONTROL, LOOP_CTL_GET_FREE, LOOP_CONFIGURE, LO_FLAGS_AUTOCLEAR, LOOP_TRIES = (
+    "/dev/loop-control",
+    0x4C82,
+    0x4C0A,
+    4,
+    64,
+)
+# struct loop_config: fd, block size, then struct loop_info64 with lo_flags at its offset 52
+LOOP_CONFIG = struct.Struct("=II52xI176x64x")
 CLONE_NEWNS, MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 2, 4, 4096, 16384, 1 << 18
 
 
@@ -59,6 +71,8 @@ def stage(wanted: "list[list[str]]", image: "str | None") -> "list[tuple[str, st
             raise OSError(code, f"{what}: {os.strerror(code)}")
 
     sources = [os.open(source, os.O_PATH | os.O_CLOEXEC) for source, _ in wanted]
+    if image is not None:
+        device, loop = attach(image)  # before the stage covers the folder that it may be in
     check(libc.unshare(CLONE_NEWNS), "unshare")
     check(libc.mount(b"none", b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None), "make mounts private")
     check(libc.mount(b"tmpfs", STAGE, b"tmpfs", ctypes.c_ulong(MS_NOSUID | MS_NODEV), b"mode=0755"), "mount stage")
@@ -68,12 +82,31 @@ def stage(wanted: "list[list[str]]", image: "str | None") -> "list[tuple[str, st
         os.mkdir(place, 0o755)
         if inside == "/box" and image is not None:
             flags = ctypes.c_ulong(MS_NOSUID | MS_NODEV)
-            check(libc.mount(image.encode(), place, b"ext4", flags, b"errors=remount-ro"), "mount disk")
+            check(libc.mount(device.encode(), place, b"ext4", flags, b"errors=remount-ro"), "mount disk")
+            os.close(loop)  # the mount holds the device now, and lets go of it when the box is gone
         else:
             source = b"/proc/self/fd/%d" % fd
             check(libc.mount(source, place, None, ctypes.c_ulong(MS_BIND | MS_REC), None), f"bind {inside}")
         binds.append((os.fsdecode(place), inside))
     return binds
+
+
+def attach(image: str) -> "tuple[str, int]":
+    """A loop device over the image that the kernel takes away by itself after its last use."""
+    with open(LOOP_CONTROL, "rb") as control, open(image, "r+b") as backing:
+        config = LOOP_CONFIG.pack(backing.fileno(), 0, LO_FLAGS_AUTOCLEAR)
+        for _ in range(LOOP_TRIES):
+            device = "/dev/loop%d" % fcntl.ioctl(control, LOOP_CTL_GET_FREE)
+            loop = os.open(device, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.ioctl(loop, LOOP_CONFIGURE, config)
+            except OSError as wrong:
+                os.close(loop)
+                if wrong.errno != errno.EBUSY:  # another box took the same free device first
+                    raise
+            else:
+                return device, loop
+    raise OSError(errno.EBUSY, "no free loop device")
 
 
 def open_inherited(path: str) -> int:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from drydock.box.cgroup import Hierarchy
 from drydock.box.limits import Limits
 from drydock.box.program import Program
 from drydock.box.running import OnOutput, Outcome, Running
-from drydock.box.slot import Design, Message, Parked, Slot
+from drydock.box.slot import Message, Parked, Slot
 from drydock.box.stop import Stop
+from drydock.box.yard import Yard
 from drydock.errors import BoxFailed
-from drydock.observe.log import Log
 
 RENEW_AFTER = 64
 """Executions that one interpreter serves under load: they share a hash seed, so the number is kept small."""
@@ -29,6 +28,7 @@ class _Place:
     """A slot and what it is doing now: being made, parked, running, or being renewed."""
 
     number: int
+    uid: int | None
     slot: Slot | None = None
     parked: Parked | None = None
     running: Running | None = None
@@ -38,12 +38,9 @@ class _Place:
 
 
 class Pool:
-    def __init__(
-        self, design: Design, hierarchy: Hierarchy | None, uids: Callable[[int], int | None], places: int, log: Log
-    ) -> None:
-        self._log = log
-        self._design, self._hierarchy, self._uids = design, hierarchy, uids
-        self._places = [_Place(number) for number in range(places)]
+    def __init__(self, yard: Yard, places: int) -> None:
+        self._yard, self._log = yard, yard.log
+        self._places = [_Place(number, yard.uids.reserve()) for number in range(places)]
         self._parked: deque[_Place] = deque()
         self._waiting: deque[asyncio.Future[_Place]] = deque()
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -73,7 +70,7 @@ class Pool:
         *,
         stop: Stop | None = None,
         on_output: OnOutput | None = None,
-        collect: Callable[[int], None] | None = None,
+        collect: Callable[[int], Awaitable[None]] | None = None,
     ) -> Outcome:
         """Run it in a box of its own. `collect` gets the folder /box once nothing in it can change any more."""
         stop = stop or Stop()
@@ -93,7 +90,7 @@ class Pool:
         try:
             outcome = await asyncio.shield(running.finished)
             if collect is not None:
-                collect(parked.root)
+                await collect(parked.root)
             return outcome
         except asyncio.CancelledError:
             running.kill("cancelled")
@@ -122,8 +119,6 @@ class Pool:
                 place.parked = None
             if place.slot is not None:
                 await place.slot.close()
-        if self._hierarchy is not None:
-            self._hierarchy.remove()
 
     async def _take(self) -> _Place:
         if self._idle_timer is not None:
@@ -185,9 +180,10 @@ class Pool:
         if place.slot is not None:
             await place.slot.close()
         place.slot = Slot(
-            self._design,
-            self._hierarchy.group(f"slot-{place.number}") if self._hierarchy is not None else None,
-            self._uids(place.number),
+            self._yard,
+            self._yard.group(f"slot-{place.number}"),
+            place.uid,
+            self._yard.limits,
             on_message=lambda message, fds: self._on_message(place, message, fds),
             on_broken=lambda: self._on_broken(place),
         )

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from drydock.box.capture import Capture
-from drydock.box.ended import Ended, Reason, signal_name
+from drydock.box.ended import Ended, Reason
 from drydock.box.limits import Limits
 from drydock.box.program import Program, body_memfd, bytes_memfd
-from drydock.box.slot import Message, Parked, Slot, kill_box
+from drydock.box.slot import Message, Parked, Slot
 from drydock.box.stop import Stop, StopReason
+from drydock.box.verdict import Witness, is_full, read_status
 
 StreamName = Literal["stdout", "stderr"]
 OnOutput = Callable[[StreamName, bytes], None]
@@ -39,8 +40,7 @@ class Running:
         self.finished: asyncio.Future[Outcome] = self._loop.create_future()
         self._slot, self._parked = slot, parked
         self._limits = limits
-        self._killed_for: Reason | None = None
-        self._fault: str | None = None
+        self._witness = Witness(slot.cgroup)
         self._timers: list[asyncio.TimerHandle] = []
         out = None if on_output is None else lambda data: on_output("stdout", data)
         err = None if on_output is None else lambda data: on_output("stderr", data)
@@ -58,8 +58,6 @@ class Running:
             group.reset_peak()
             self._memory_before = group.current_bytes()
             self._cpu_before = group.cpu_us()
-            self._ooms_before = group.oom_kills()
-            self._refused_before = group.refused_forks()
         body = body_memfd(program)
         fds, names = [body], ["body"]
         if program.stdin:
@@ -95,13 +93,13 @@ class Running:
             self._loop.remove_reader(capture.read_end)
 
     def kill(self, reason: Literal["timeout"] | StopReason) -> None:
-        if self._killed_for is None and not self.finished.done():
-            self._killed_for = reason
-            kill_box(self._parked.sleeper)
+        if self._witness.killed_for is None and not self.finished.done():
+            self._witness.killed_for = reason
+            self._slot.empty(self._parked.sleeper)
             self._timers.append(self._loop.call_later(BACKSTOP_S, self._slot.kill))
 
     def on_fault(self, why: str) -> None:
-        self._fault = why
+        self._witness.fault = why
 
     def on_ended(self, message: Message) -> None:
         wall_ms = int((time.monotonic() - self._started) * 1000)
@@ -109,10 +107,9 @@ class Running:
 
     def on_broken(self, why: str) -> None:
         wall_ms = int((time.monotonic() - self._started) * 1000)
-        group = self._slot.cgroup
         # The kernel may have had to take the zygote too, to make room for the program's last allocation.
-        starved = group is not None and group.oom_kills() > self._ooms_before
-        reason: Reason = self._killed_for or ("memory_limit" if starved else "box_failed")
+        reason: Reason = "memory_limit" if self._witness.memory_ran_out() else "box_failed"
+        reason = self._witness.killed_for or reason
         self._finish(Ended(reason, wall_ms=wall_ms, detail=why))
 
     def _finish(self, ended: Ended) -> None:
@@ -130,39 +127,21 @@ class Running:
 
     def _account(self, status: int, wall_ms: int, message: Message) -> Ended:
         group = self._slot.cgroup
-        exit_code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else None
-        signal = signal_name(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else None
+        exit_code, signal = read_status(status)
         cpu_us, peak = int(message["cpu_us"]), 0
         if group is not None:
             cpu_us = max(cpu_us, group.cpu_us() - self._cpu_before)
             peak = max(0, group.peak_bytes() - self._memory_before)
         return Ended(
-            reason=self._reason(exit_code, signal),
+            reason=self._witness.reason(exit_code, signal, lambda: is_full(self._parked.root)),
             exit_code=exit_code,
             signal=signal,
             wall_ms=wall_ms,
             cpu_ms=cpu_us // 1000,
             peak_memory_bytes=peak,
             survivors=int(message["survivors"]),
-            detail=self._fault,
+            detail=self._witness.fault,
         )
-
-    def _reason(self, exit_code: int | None, signal: str | None) -> Reason:
-        """Why, by the kernel's counters; what the program says of itself is not asked."""
-        if self._fault is not None:
-            return "start_failed"
-        if exit_code == 0:
-            return "completed"
-        if self._killed_for is not None and signal == "SIGKILL":
-            return self._killed_for
-        group = self._slot.cgroup
-        if group is not None and group.oom_kills() > self._ooms_before:
-            return "memory_limit"
-        if group is not None and group.refused_forks() > self._refused_before:
-            return "process_limit"
-        if signal is None and is_full(self._parked.root):
-            return "disk_limit"
-        return "signal" if signal is not None else "exit_nonzero"
 
 
 def resource_limits(limits: Limits, *, counted_by_group: bool) -> dict[str, int]:
@@ -171,12 +150,6 @@ def resource_limits(limits: Limits, *, counted_by_group: bool) -> dict[str, int]
         # Each process by itself then, which is less than a limit for the box: /health says so.
         wanted |= {"DATA": limits.memory_bytes, "NPROC": limits.processes}
     return wanted
-
-
-def is_full(folder: int) -> bool:
-    """A write to the box's disk failed for want of room, as far as the disk still shows it."""
-    state = os.fstatvfs(folder)
-    return state.f_bavail * state.f_frsize < 1 << 16 or state.f_favail < 2
 
 
 def with_output(ended: Ended, out: Capture, err: Capture) -> Ended:

@@ -9,33 +9,22 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
-from concurrent.futures import Executor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from drydock.box import wall
 from drydock.box.cgroup import Cgroup
+from drydock.box.disk import Disk
 from drydock.box.inside import messages
 from drydock.box.limits import Limits
 from drydock.box.program import bytes_memfd
+from drydock.box.yard import Yard
 from drydock.errors import BoxFailed
 
 LAUNCH = Path(__file__).with_name("launch.py")
 TERMINATION_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Design:
-    """What every slot of a server is made from."""
-
-    bwrap: str
-    interpreter: wall.Interpreter
-    seccomp: bytes
-    limits: Limits
-    spawner: Executor
-    """One thread that lives as long as the server: bubblewrap dies with the thread that started it."""
 
 
 @dataclass(slots=True)
@@ -60,19 +49,23 @@ class Slot:
 
     def __init__(
         self,
-        design: Design,
+        yard: Yard,
         cgroup: Cgroup | None,
         uid: int | None,
+        limits: Limits,
         *,
         on_message: Callable[[Message, list[int]], None],
         on_broken: Callable[[], None],
-        disk: tuple[str, str | None] | None = None,
+        disk: Disk | None = None,
+        doors: Sequence[int] = (),
     ) -> None:
+        """With a `disk` it is a held box, whose programs share it; without, boxes are parked in it one by one."""
         self.cgroup = cgroup
-        self.limits = design.limits
-        self._design = design
+        self.limits = limits
+        self._throttled = True
+        self._yard = yard
         self._uid = uid
-        self._disk = disk
+        self._disk, self._doors = disk, list(doors)
         self._on_message = on_message
         self._on_broken = on_broken
         self._process: subprocess.Popen[bytes] | None = None
@@ -81,7 +74,7 @@ class Slot:
         self._loop = asyncio.get_running_loop()
 
     async def start(self) -> None:
-        await self._loop.run_in_executor(self._design.spawner, self._spawn)
+        await self._loop.run_in_executor(self._yard.spawner, self._spawn)
         assert self._ctl is not None
         self._loop.add_reader(self._ctl.fileno(), self._receive)
 
@@ -89,18 +82,18 @@ class Slot:
         if self.cgroup is not None:
             self.cgroup.make(self.limits)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
-        built = wall.build(self._design.interpreter, self._disk[0] if self._disk else None)
+        built = wall.build(self._yard.host.interpreter, self._disk.folder if self._disk else None)
         order = {
             "ctl": theirs.fileno(),
             "procs": self.cgroup.procs_files() if self.cgroup is not None else [],
             "uid": self._uid,
-            "bwrap": self._design.bwrap,
+            "bwrap": self._yard.host.bwrap,
             "arguments": built.arguments,
             "files": built.files,
             "texts": {"/etc/" + name: text for name, text in wall.ETC_FILES.items()},
             "staged": built.staged,
-            "image": self._disk[1] if self._disk else None,
-            "command": [self._design.interpreter.path, "/drydock"],
+            "image": self._disk.image if self._disk else None,
+            "command": [self._yard.host.interpreter.path, "/drydock"],
         }
         said = os.memfd_create("stderr", os.MFD_CLOEXEC)
         try:
@@ -131,8 +124,9 @@ class Slot:
             "held": self._disk is not None,
             "work_bytes": self.limits.work_bytes,
             "inodes": self.limits.inodes,
+            "doors": self._doors,
         }
-        program = bytes_memfd(self._design.seccomp)
+        program = bytes_memfd(self._yard.seccomp)
         fds = [program] if self.cgroup is None else [program, self.cgroup.pids_current_fd()]
         try:
             self.send(settings, fds)
@@ -154,9 +148,19 @@ class Slot:
 
     def apply(self, limits: Limits) -> None:
         """Change the kernel's limits, if these are others than those in force."""
-        if limits != self.limits and self.cgroup is not None:
+        if self.cgroup is not None and (limits != self.limits or not self._throttled):
             self.cgroup.limit(limits)
-        self.limits = limits
+        self.limits, self._throttled = limits, True
+
+    def empty(self, sleeper: int) -> None:
+        """Kill all that is in the box. Its processes die together, whatever they ignore and wherever they forked to."""
+        if self.cgroup is not None:
+            self.cgroup.unthrottle()
+            self._throttled = False
+        try:
+            signal.pidfd_send_signal(sleeper, signal.SIGKILL)
+        except ProcessLookupError:
+            return  # it ended by itself in this very moment
 
     def _receive(self) -> None:
         assert self._ctl is not None
@@ -195,7 +199,7 @@ class Slot:
     async def close(self) -> None:
         """End every process and give back the group; safe to call again."""
         self._hang_up()
-        await self._loop.run_in_executor(self._design.spawner, self._clean_up)
+        await self._loop.run_in_executor(self._yard.spawner, self._clean_up)
 
     def _clean_up(self) -> None:
         self.kill()
@@ -207,11 +211,3 @@ class Slot:
             self._said = -1
         if self.cgroup is not None:
             self.cgroup.remove()
-
-
-def kill_box(sleeper: int) -> None:
-    """Empty a box. Its processes die together, whatever they ignore and wherever they forked to."""
-    try:
-        signal.pidfd_send_signal(sleeper, signal.SIGKILL)
-    except ProcessLookupError:
-        return  # it ended by itself in this very moment

@@ -20,9 +20,8 @@ ETC_FILES = {
     "passwd": f"sandbox:x:{UID_INSIDE}:{UID_INSIDE}::/box/home:/bin/sh\nnobody:x:65534:65534::/:/usr/sbin/nologin\n",
     "group": f"sandbox:x:{UID_INSIDE}:\nnogroup:x:65534:\n",
     "hosts": f"127.0.0.1 localhost {HOSTNAME}\n::1 localhost\n",
-    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
-    # Names cannot be resolved in a box; without this the resolver would wait for 127.0.0.1 five seconds, twice.
-    "resolv.conf": "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n",
+    # No `dns`: names cannot be resolved in a box, and so they fail at once and say so, instead of "temporarily".
+    "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
 
 
@@ -64,15 +63,13 @@ def build(interpreter: Interpreter, disk: str | None) -> Wall:
     for name in SHARED_ETC_FOLDERS:
         if os.path.isdir("/etc/" + name):
             to += ["--ro-bind", "/etc/" + name, "/etc/" + name]
-    if disk is None:
-        to += ["--tmpfs", "/dev", "--symlink", "/box/tmp", "/dev/shm"]
-        for name, target in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
-            to += ["--symlink", "/proc/self/fd" + target, "/dev/" + name]
-        for name in DEVICES:
-            to += ["--dev-bind", "/dev/" + name, "/dev/" + name]
-        to += ["--remount-ro", "/dev"]
-    else:
-        to += ["--dev", "/dev"]  # with pseudo terminals, which an interactive program wants
+    # Our own /dev: bubblewrap's has devpts, for which it ends in a nested user namespace that may mount nothing.
+    to += ["--tmpfs", "/dev", "--symlink", "/box/tmp", "/dev/shm"]
+    for name, target in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
+        to += ["--symlink", "/proc/self/fd" + target, "/dev/" + name]
+    for name in DEVICES:
+        to += ["--dev-bind", "/dev/" + name, "/dev/" + name]
+    to += ["--remount-ro", "/dev"]
     to += ["--proc", "/proc", "--dir", "/box", "--symlink", "/box/tmp", "/tmp", "--symlink", "/box/work", "/work"]
     to += ["--dir", "/var", "--symlink", "/box/tmp", "/var/tmp", "--dir", "/run"]
     files = [(str(path), f"/drydock/_drydock/{path.name}") for path in sorted(INSIDE.glob("*.py"))]

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def serve(ctl: socket, seccomp: kernel.SeccompFilter) -> None:
-    _Held(ctl, seccomp).serve()
+def serve(ctl: socket, seccomp: kernel.SeccompFilter, doors: list[int]) -> None:
+    _Held(ctl, seccomp, doors).serve()
 
 
 class _Held:
-    def __init__(self, ctl: socket, seccomp: kernel.SeccompFilter) -> None:
+    def __init__(self, ctl: socket, seccomp: kernel.SeccompFilter, doors: list[int]) -> None:
         self._ctl, self._seccomp = ctl, seccomp
         self._programs: dict[int, tuple[int, int]] = {}  # pidfd -> (program's id, pid)
         self._poll = select.poll()
@@ -33,6 +33,8 @@ class _Held:
         self._in_box(stage.mount_proc)
         stage.make_folders()
         root = os.open(stage.ROOT, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if doors:
+            stage.hand_out_doors(ctl, doors)
         messages.send(ctl, {"parked": True}, [handle, root])
         os.close(root)
 
@@ -79,15 +81,13 @@ class _Held:
                 os.setsid()
                 if head["read_only"]:
                     stage.read_only_work()
-                if head["doors"]:
-                    stage.hand_out_doors(self._ctl, head["doors"], head["id"])
                 tenant.become(head, fds, self._seccomp, self._ctl)
             except BaseException as wrong:
                 tenant.fail(self._ctl, wrong, head["id"])
         handle = os.pidfd_open(pid)
         self._programs[handle] = (pid, head["id"])
         self._poll.register(handle, select.POLLIN)
-        messages.send(self._ctl, {"started": head["id"]}, [handle])
+        messages.send(self._ctl, {"started": True, "id": head["id"]}, [handle])
 
     def _report(self, handle: int) -> None:
         pid, program = self._programs.pop(handle)

@@ -38,6 +38,7 @@ _libc.unshare.argtypes = [ctypes.c_int]
 _libc.capset.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
 
 _STACK_BYTES = 65536
+_EVERY_SIGNAL = signal.valid_signals()
 _PROT_READ_WRITE, _MAP_PRIVATE_ANONYMOUS = 3, 0x22
 _stack_top = None
 
@@ -67,7 +68,8 @@ def clone_sleeper() -> int:
 
     The child shares our memory (CLONE_VM), so nothing is copied, and its whole life is the C library's pause():
     no Python runs in it. It ignores SIGCHLD, by which the kernel reaps orphans of the namespace by itself, and
-    as a namespace's first process it can be killed from outside only. When it dies, the kernel kills every other
+    as a namespace's first process it can be killed from outside only. Every other signal stays blocked in it: one
+    that the tenant sent would run the interpreter's handler in memory that is also ours. When it dies, the kernel kills every other
     process of the namespace and does not let it be reaped before all of them are gone.
     """
     global _stack_top
@@ -76,12 +78,14 @@ def clone_sleeper() -> int:
         if base in (None, ctypes.c_void_p(-1).value):
             raise OSError(ctypes.get_errno(), "mmap")
         _stack_top = ctypes.c_void_p(base + _STACK_BYTES - 64)
+    mask = signal.pthread_sigmask(signal.SIG_SETMASK, _EVERY_SIGNAL)
     former = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         pause = ctypes.cast(_libc.pause, ctypes.c_void_p)
         return _check(_libc.clone(pause, _stack_top, CLONE_VM | CLONE_NEWPID | signal.SIGCHLD, None), "clone")
     finally:
         signal.signal(signal.SIGCHLD, former)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def set_dumpable(value: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import itertools
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 _OWN_FOLDER = "/drydock"
+NO_NETWORK = "This code runs in a box without network: no address can be reached and no name resolved."
 _modules_before = 0
 _path_before: list[str] = []
 
@@ -97,11 +99,25 @@ def _show(wrong: BaseException) -> None:
     except (OSError, ValueError, AttributeError):
         pass  # a closed stdout is the code's own doing
     wrong.__traceback__ = trace
+    _explain_network(wrong)
     try:
         sys.excepthook(type(wrong), wrong, trace)
     except BaseException as again:
         again.__context__ = None
         sys.__excepthook__(type(again), again, None)
+
+
+def _explain_network(wrong: BaseException) -> None:
+    """A library's error for a refused connection invites a retry; say that there is no network to come back."""
+    cause: BaseException | None = wrong
+    for _ in range(32):
+        if cause is None:
+            return
+        if type(cause).__name__ == "gaierror" or (isinstance(cause, OSError) and cause.errno == errno.ENETUNREACH):
+            if hasattr(wrong, "add_note"):  # Python 3.11
+                wrong.add_note(NO_NETWORK)
+            return
+        cause = cause.__cause__ or cause.__context__
 
 
 def _wind_down(main: types.ModuleType, code: int) -> int:

@@ -52,7 +52,7 @@ def mount_proc() -> None:
     kernel.mount(b"/dev/null", b"/proc/cmdline", b"", kernel.MS_BIND)
 
 
-def hand_out_doors(ctl: _socket.socket, ports: list[int], program: int) -> None:
+def hand_out_doors(ctl: _socket.socket, ports: list[int]) -> None:
     """Open listeners on the box's own loopback and give them to the supervisor, who serves them from outside."""
     doors = []
     for port in ports:
@@ -60,7 +60,7 @@ def hand_out_doors(ctl: _socket.socket, ports: list[int], program: int) -> None:
         door.bind(("127.0.0.1", port))
         door.listen(64)
         doors.append(door)
-    messages.send(ctl, {"doors": ports, "id": program}, [door.fileno() for door in doors])
+    messages.send(ctl, {"doors": ports}, [door.fileno() for door in doors])
     for door in doors:
         door.close()
 

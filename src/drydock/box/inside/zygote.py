@@ -43,7 +43,7 @@ def main() -> None:
     python.warm_up()
     try:
         if config["held"]:
-            held.serve(ctl, seccomp)
+            held.serve(ctl, seccomp, config["doors"])
         else:
             _Zygote(ctl, config, seccomp, fds[1] if len(fds) > 1 else None).serve()
     except BrokenPipeError:
@@ -108,7 +108,7 @@ class _Zygote:
         if head["size"] != self._size:
             stage.resize_tmpfs(stage.tmpfs_options(*head["size"]))
         if head["doors"]:
-            stage.hand_out_doors(self._ctl, head["doors"], 0)
+            stage.hand_out_doors(self._ctl, head["doors"])
         tenant.become(head, fds, self._seccomp, self._ctl)
 
     def _processes(self) -> int:

@@ -1,0 +1,52 @@
+"""Why a program ended, by the kernel's counters and the supervisor's own deeds; what the program says is not asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from drydock.box.cgroup import Cgroup
+from drydock.box.ended import Reason, signal_name
+
+
+class Witness:
+    """Looks at a box's counters before the program starts, and judges when it has ended."""
+
+    def __init__(self, group: Cgroup | None) -> None:
+        self._group = group
+        self._ooms = group.oom_kills() if group is not None else 0
+        self._refused = group.refused_forks() if group is not None else 0
+        self.killed_for: Reason | None = None
+        self.fault: str | None = None
+        """Why it could not be started."""
+
+    def memory_ran_out(self) -> bool:
+        return self._group is not None and self._group.oom_kills() > self._ooms
+
+    def reason(self, exit_code: int | None, signal: str | None, disk_is_full: Callable[[], bool]) -> Reason:
+        if self.fault is not None:
+            return "start_failed"
+        if exit_code == 0:
+            return "completed"
+        if self.killed_for is not None and signal == "SIGKILL":
+            return self.killed_for
+        if self.memory_ran_out():
+            return "memory_limit"
+        if self._group is not None and self._group.refused_forks() > self._refused:
+            return "process_limit"
+        if signal is None and disk_is_full():
+            return "disk_limit"
+        return "signal" if signal is not None else "exit_nonzero"
+
+
+def read_status(status: int) -> tuple[int | None, str | None]:
+    """Exit code and signal of a wait status, one of them None."""
+    if os.WIFSIGNALED(status):
+        return None, signal_name(os.WTERMSIG(status))
+    return os.WEXITSTATUS(status), None
+
+
+def is_full(folder: int) -> bool:
+    """A write to the disk that `folder` is on failed for want of room, as far as the disk still shows it."""
+    state = os.fstatvfs(folder)
+    return state.f_bavail * state.f_frsize < 1 << 16 or state.f_favail < 2

@@ -1,0 +1,46 @@
+"""All that boxes of one server share: what the host offers, the uids, the system call filter, the thread that spawns."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from drydock.box import host
+from drydock.box.cgroup import Cgroup
+from drydock.box.host import Host, Uids
+from drydock.box.limits import Limits
+from drydock.box.seccomp import program_bytes
+from drydock.observe.log import Log
+
+
+@dataclass(frozen=True, slots=True)
+class Yard:
+    host: Host
+    seccomp: bytes
+    limits: Limits
+    """Of a box for which nobody asks for others."""
+    uids: Uids
+    log: Log
+    spawner: Executor
+    """One thread that lives as long as the server: bubblewrap dies with the thread that started it."""
+
+    @classmethod
+    def open(cls, python: Path, data: Path, uid_base: int, limits: Limits, log: Log) -> Yard:
+        """Look at the host, and clear away what a killed server of the same data folder left in its control groups."""
+        found = host.look(python, data)
+        if found.hierarchy is not None:
+            for name in found.hierarchy.left_over():
+                found.hierarchy.group(name).remove()
+        return cls(
+            found, program_bytes(host.machine()), limits, Uids(uid_base), log, ThreadPoolExecutor(1, "drydock-spawner")
+        )
+
+    def group(self, name: str) -> Cgroup | None:
+        return self.host.hierarchy.group(name) if self.host.hierarchy is not None else None
+
+    def close(self) -> None:
+        self.spawner.shutdown()
+        self.uids.close()
+        if self.host.hierarchy is not None:
+            self.host.hierarchy.remove()

@@ -1,0 +1,169 @@
+"""One-shot execution in single-use boxes: admission, a program from the request, its outputs collected."""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import functools
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from drydock.box import collect
+from drydock.box.limits import Limits
+from drydock.box.pool import Pool
+from drydock.box.program import WORK, Program
+from drydock.box.stop import Stop
+from drydock.box.yard import Yard
+from drydock.code.executor import OnOutput
+from drydock.code.languages import Language, find
+from drydock.code.request import ExecutionRequest, ExecutionResult, Skipped
+from drydock.errors import AtCapacity, BoxFailed, CannotStart
+from drydock.observe.log import Log
+from drydock.settings import Settings
+
+
+class BoxedExecutor:
+    """The Executor that the doors get: see executor.py for the promises of each member."""
+
+    isolation = "box"
+
+    def __init__(self, settings: Settings, log: Log) -> None:
+        self._settings, self._log = settings, log
+        self._limits = Limits(
+            memory_bytes=settings.memory,
+            work_bytes=settings.work_bytes,
+            inodes=settings.inodes,
+            processes=settings.processes,
+            file_bytes=settings.file_bytes,
+            open_files=settings.open_files,
+            cpus=settings.cpus,
+            output_bytes=settings.output_bytes,
+        )
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._yard: Yard | None = None
+        self._pool: Pool | None = None
+        self._languages: Mapping[str, Language] = {}
+        self.capacity = settings.max_concurrent
+        self.load = 0
+        self.lost_promises: Sequence[str] = ()
+
+    async def open(self) -> None:
+        """Languages found, boxes parked; CannotStart when this host cannot give what the settings ask for."""
+        settings = self._settings
+        self._languages = find(settings.python, settings.sandbox_mode)
+        self._yard = Yard.open(settings.python, settings.data, settings.uid_base, self._limits, self._log)
+        self.lost_promises = self._yard.host.lost
+        self._pool = Pool(self._yard, self.capacity)
+        try:
+            await self._pool.start()
+        except BoxFailed as wrong:
+            await self.close()
+            raise CannotStart(wrong.message, hint="`drydock doctor` tries each part and says what to mend.") from wrong
+
+    async def close(self) -> None:
+        """Nothing of it is left when this returns."""
+        if self._pool is not None:
+            await self._pool.close()
+        if self._yard is not None:
+            self._yard.close()
+
+    @property
+    def broken(self) -> bool:
+        """No box can be made any more."""
+        return self._pool is None or self._pool.working == 0
+
+    @property
+    def languages(self) -> Mapping[str, str]:
+        return {name: language.version for name, language in self._languages.items()}
+
+    @property
+    def default_language(self) -> str:
+        return next(iter(self._languages))
+
+    async def execute(
+        self,
+        request: ExecutionRequest,
+        *,
+        stop: Stop | None = None,
+        on_output: OnOutput | None = None,
+        queue: bool = False,
+    ) -> ExecutionResult:
+        await self._enter(queue)
+        try:
+            return await self._execute(request, stop, on_output)
+        finally:
+            self._leave()
+
+    async def _enter(self, queue: bool) -> None:
+        if self.load < self.capacity and not self._waiting:
+            self.load += 1
+            return
+        if not queue or len(self._waiting) >= self._settings.queue:
+            raise AtCapacity(f"at capacity ({self.load + 1}/{self.capacity} concurrent executions)")
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._leave()  # the place was given to us in the same moment
+            raise
+
+    def _leave(self) -> None:
+        """Give the place to the one who waited longest, or free it."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self.load -= 1
+
+    async def _execute(
+        self, request: ExecutionRequest, stop: Stop | None, on_output: OnOutput | None
+    ) -> ExecutionResult:
+        language = self._languages[request.language]
+        found = collect.Collected()
+
+        async def take_out(root: int) -> None:
+            nonlocal found
+            path = f"work/{self._settings.output_dir}"
+            if not collect.is_empty(root, path):
+                work = functools.partial(collect.collect, root, path, wanted=_wanted(request.outputs))
+                found = await asyncio.get_running_loop().run_in_executor(None, work)
+
+        assert self._pool is not None, "the executor is not open"
+        outcome = await self._pool.run(
+            self._program(language, request),
+            self._limits_of(request),
+            stop=stop,
+            on_output=on_output,
+            collect=take_out,
+        )
+        skipped = [Skipped(name, reason) for name, reason in found.skipped]
+        return ExecutionResult(outcome.ended, outcome.stdout, outcome.stderr, found.files, skipped)
+
+    def _program(self, language: Language, request: ExecutionRequest) -> Program:
+        files = {f"{WORK}/{name}": data for name, data in request.files.items()}
+        env = language.environment(self._settings.output_dir) | dict(request.env)
+        if request.argv is not None:
+            return Program(request.argv, "", files, (self._settings.output_dir,), env, stdin=request.stdin)
+        script = language.script(request.files)
+        files[script] = (request.code or "").encode("utf-8", "surrogatepass")
+        return Program(language.argv(script), script, files, (self._settings.output_dir,), env, stdin=request.stdin)
+
+    def _limits_of(self, request: ExecutionRequest) -> Limits:
+        limits = replace(self._limits, wall_ms=request.timeout_ms)
+        if request.memory_bytes is not None:
+            limits = replace(limits, memory_bytes=min(request.memory_bytes, limits.memory_bytes))
+        if request.processes is not None:
+            limits = replace(limits, processes=min(request.processes, limits.processes))
+        if request.cpus is not None:
+            limits = replace(limits, cpus=min(request.cpus, limits.cpus))
+        return limits
+
+
+def _wanted(patterns: Sequence[str] | None) -> Callable[[str], bool]:
+    if patterns is None:
+        return lambda name: True
+    return lambda name: any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
