@@ -38,7 +38,6 @@ from drydock.dialects.code.health import Health
 from drydock.dialects.code.shape import shape as code_shape
 from drydock.dialects.forms import FORMS
 from drydock.dialects.openapi import bare_paths, code_paths
-from drydock.errors import CannotStart
 from drydock.observe.log import Forward, Log
 from drydock.observe.metrics import Metrics
 from drydock.settings import Settings, is_secret
