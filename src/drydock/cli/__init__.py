@@ -5,6 +5,7 @@
     execute.py   `drydock exec`: one program, run on a server, its streams and exit code as one's own
     bundle.py    files on their way in and out, from and to the caller's disk
     client.py    the calls to /v1 and the stream of events that comes back
+    doctor.py    the wall proved on this host
     bench.py     the measurements of the source tree
     keys.py, secrets.py   what an operator keeps in the data folder
 

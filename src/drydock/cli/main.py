@@ -15,6 +15,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "exec": ("drydock.cli.execute:execute", "Run a program on a server; its exit code becomes this command's."),
     "keys": ("drydock.cli.keys:keys", "Make, list and revoke API keys."),
     "secrets": ("drydock.cli.secrets:secrets", "Set, list and unset secrets."),
+    "doctor": ("drydock.cli.doctor:doctor", "Prove on this host that boxes hold, with programs that try to get out."),
     "bench": ("drydock.cli.bench:bench", "Measure this machine against the project's figures."),
     "version": ("drydock.cli.version:version", "Print the version."),
 }
