@@ -16,6 +16,7 @@ from drydock.access.caller import Caller
 from drydock.access.gate import Knock, admit, has_credential, is_loopback, must_have_credential
 from drydock.access.ring import KeyRing
 from drydock.api.border import Border
+from drydock.api.call import Door
 from drydock.api.executions.archive import Archive
 from drydock.api.executions.desk import Desk
 from drydock.api.executions.doors import ExecutionDoors
@@ -107,8 +108,10 @@ class App:
         guard = Guard(self._admit)
         health = Health(executor, self.desk, lambda: self.probe.works)
         code = CodeDoors(settings, executor, self.desk, health)
+        self.routers: list[Router] = []
         if settings.only == "code":
             front = Router("code", code_shape)
+            self.routers = [front]
             code.mount(front, guard, "")
             self._asgi = Border(front, code_shape, self.log, metrics, lambda: self.desk.draining)
             return
@@ -119,7 +122,12 @@ class App:
         orders = Orders(settings, executor)
         ExecutionDoors(self.desk, archive, orders, settings.body_limit).mount(under_v1, guard)
         service = Router("service", native)
-        bare = Bare(settings, guard, code, health, executor) if settings.bare else Router("bare", FORMS[settings.root])
+        self.routers = [under_code, under_v1, service]
+        rest: Door = Router("bare", FORMS[settings.root])
+        if settings.bare:
+            bare = Bare(settings, guard, code, health, executor)
+            self.routers.append(bare.router)
+            rest = bare
         paths = document(NATIVE, code_paths("/code"), bare_paths() if settings.bare else {}, SERVICE)
         Pages(paths, metrics).mount(service, guard)
         mounts = Mounts(
@@ -130,7 +138,7 @@ class App:
                 "openapi.json": service,
                 "docs": service,
             },
-            bare,
+            rest,
         )
         self._asgi = Border(mounts, FORMS[settings.root], self.log, metrics, lambda: self.desk.draining)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from drydock.api.call import Call, Door, Shape
@@ -39,6 +39,13 @@ class Router:
         else:
             doors = self._exact.setdefault(path, {})
         doors.update(dict.fromkeys(methods.split(), door))
+
+    def routes(self) -> Iterator[tuple[str, str]]:
+        """Method and path of each."""
+        for path, doors in self._exact.items():
+            yield from ((method, path) for method in doors)
+        for pattern, doors in self._patterns:
+            yield from ((method, "/".join(pattern)) for method in doors)
 
     async def __call__(self, call: Call) -> None:
         call.shape = self.shape

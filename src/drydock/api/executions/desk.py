@@ -38,8 +38,7 @@ class Desk:
 
     def order(self, order: Order) -> Live:
         """Start it, or have it wait for its place. AtCapacity or Draining at once when there is no room."""
-        self._admit(order)
-        live = self._new(order)
+        live = self._admit(order)
         self._begin(live)
         return live
 
@@ -51,18 +50,18 @@ class Desk:
         promised = self._promised.get(name)
         if promised is not None:
             return _same(await asyncio.shield(promised), order), True
-        promised = asyncio.get_running_loop().create_future()
-        self._promised[name] = promised
+        promised = self._promised[name] = asyncio.get_running_loop().create_future()
         try:
             found, earlier = await self._reserve(order)
-            promised.set_result(found)
         except BaseException as wrong:
+            del self._promised[name]
             promised.set_exception(wrong if isinstance(wrong, DrydockError) else Draining("the request was given up"))
             promised.exception()  # seen, also when nobody else waits for it
             raise
-        finally:
-            del self._promised[name]
-        return found, earlier
+        promised.set_result(found)
+        if earlier:
+            del self._promised[name]  # else it stays as long as the execution runs, and spares the store a question
+        return _same(found, order), earlier
 
     def find(self, caller: str, execution_id: str) -> Live | None:
         live = self._lives.get(execution_id)
@@ -85,36 +84,43 @@ class Desk:
         for live in list(self._lives.values()):
             live.stop(reason)
 
-    def _admit(self, order: Order) -> None:
+    def _admit(self, order: Order) -> Live:
         if self.draining:
             raise Draining("server is shutting down")
+        turn = None
         try:
             if order.queue:
-                self.places.check_queue()
+                turn = self.places.queue_up()
             else:
                 self.places.take()
         except AtCapacity:
             self._metrics.refused.add(order.dialect)
             raise
-
-    def _new(self, order: Order) -> Live:
-        live = Live(str(uuid.uuid4()), order, self._output_bytes)
+        live = Live(str(uuid.uuid4()), order, turn, self._output_bytes)
         self._lives[live.id] = live
         return live
 
+    def _give_up(self, live: Live) -> None:
+        del self._lives[live.id]
+        if live.turn is None:
+            self.places.give_back()
+        else:
+            self.places.leave(live.turn)
+
     async def _reserve(self, order: Order) -> tuple[Live | Execution, bool]:
-        self._admit(order)
-        live = self._new(order)
+        live = self._admit(order)
         try:
             row = await self._archive.reserve(live.record())
         except BaseException:
-            del self._lives[live.id]
+            self._give_up(live)
             raise
         if row.id == live.id:
             self._begin(live)
             return live, False
-        del self._lives[live.id]
-        return _same(self.find(order.caller, row.id) or row, order), True
+        self._give_up(live)
+        # The row may have been read before its execution ended; one that runs no longer is known to the archive.
+        found = self.find(order.caller, row.id) or await self._archive.get(order.caller, row.id)
+        return found or row, True
 
     def _begin(self, live: Live) -> None:
         task = asyncio.get_running_loop().create_task(self._run(live))
@@ -122,7 +128,7 @@ class Desk:
         task.add_done_callback(self._tasks.discard)
 
     async def _run(self, live: Live) -> None:
-        placed = not live.order.queue or await self._place(live)
+        placed = live.turn is None or await self._place(live, live.turn)
         try:
             result = await self._execute(live) if placed else ExecutionResult(Ended(live.stop.reason or "cancelled"))
             if placed and not self._archive.crowded:
@@ -140,22 +146,19 @@ class Desk:
             if placed:
                 self.places.give_back()
             del self._lives[live.id]
+            if live.order.idempotency_key is not None:
+                del self._promised[live.order.caller, live.order.idempotency_key]
 
-    async def _place(self, live: Live) -> bool:
-        """Wait for a place; False when it was stopped before it got one."""
-        turn = asyncio.ensure_future(self.places.wait())
+    async def _place(self, live: Live, turn: asyncio.Future[None]) -> bool:
+        """Wait for its turn; False when it was stopped before that."""
 
         def give_up(_: StopReason) -> None:
-            turn.cancel()
+            if not turn.done():
+                self.places.leave(turn)
 
         live.stop.then(give_up)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if live.stop.reason is None:
-                raise
-            return False
-        return True
+        await asyncio.wait([turn])
+        return not turn.cancelled()
 
     async def _execute(self, live: Live) -> ExecutionResult:
         live.start()

@@ -95,10 +95,12 @@ class ExecutionDoors:
             raise Invalid("limit must be a whole number from 1 to 100", where="limit")
         caller = _caller(call)
         cursor = query.get("cursor") or None
+        # What runs is newest of all, and most of it is not in the database: it stands before the first page. Looked at
+        # before the database is, so that what ends in between is in one of the two.
+        lives = self._desk.all_of(caller)
         page = await self._archive.page(caller, cursor, int(limit))
         rows = {row.id: row for row in page.rows}
-        # What runs is newest of all, and most of it is not in the database: it stands before the first page.
-        for live in self._desk.all_of(caller):
+        for live in lives:
             if live.id in rows or cursor is None:
                 rows[live.id] = live.record()
         newest_first = sorted(rows.values(), key=lambda row: (row.created_at, row.id), reverse=True)

@@ -36,9 +36,11 @@ class Order:
 
 
 class Live:
-    def __init__(self, execution_id: str, order: Order, keep: int) -> None:
+    def __init__(self, execution_id: str, order: Order, turn: asyncio.Future[None] | None, keep: int) -> None:
         self.id = execution_id
         self.order = order
+        self.turn = turn
+        """Done when it has a place; None when it got one at once."""
         self.stop = Stop()
         self.state: State = "queued"
         self.created_at = datetime.now(UTC)

@@ -57,7 +57,7 @@ class Orders:
         files = self._files(fields)
         env = self._env(fields)
         stdin = content(fields.raw("stdin"), "stdin") if fields.has("stdin") else b""
-        limits = self._limits(Fields(fields.raw("limits") or {}, LIMITS, "limits"))
+        limits = self._limits(Fields(fields.mapping("limits"), LIMITS, "limits"))
         outputs = self._outputs(fields)
         label = fields.string("label")
         if label is not None and len(label) > LONGEST_LABEL:

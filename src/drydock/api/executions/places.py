@@ -21,35 +21,32 @@ class Places:
 
     def take(self) -> None:
         """A place at once, or AtCapacity."""
-        if self.taken >= self.capacity or self._waiting:
+        if self.taken >= self.capacity:
             raise AtCapacity(f"at capacity ({self.taken + 1}/{self.capacity} concurrent executions)")
         self.taken += 1
 
-    def check_queue(self) -> None:
-        """AtCapacity when nobody more may wait."""
-        if self.taken >= self.capacity and len(self._waiting) >= self._longest_queue:
-            raise AtCapacity(f"{len(self._waiting)} executions are waiting, which is as many as may wait")
-
-    async def wait(self) -> None:
-        """A place as soon as there is one."""
-        if self.taken < self.capacity and not self._waiting:
+    def queue_up(self) -> asyncio.Future[None]:
+        """A turn, done as soon as it has a place. AtCapacity when nobody more may wait."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.taken < self.capacity:
             self.taken += 1
-            return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.give_back()  # the turn came in the same moment
-            elif turn in self._waiting:
-                self._waiting.remove(turn)
-            raise
+            turn.set_result(None)
+        elif len(self._waiting) < self._longest_queue:
+            self._waiting.append(turn)
+        else:
+            raise AtCapacity(f"{len(self._waiting)} executions are waiting, which is as many as may wait")
+        return turn
+
+    def leave(self, turn: asyncio.Future[None]) -> None:
+        """Give the turn up, whether or not it has come."""
+        if turn in self._waiting:
+            self._waiting.remove(turn)
+            turn.cancel()
+        else:
+            self.give_back()
 
     def give_back(self) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)  # the place changes hands, so nobody can slip in between
-                return
-        self.taken -= 1
+        if self._waiting:
+            self._waiting.popleft().set_result(None)  # the place changes hands, so nobody can slip in between
+        else:
+            self.taken -= 1
