@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from bench import server
 from bench.figure import Figure
@@ -18,8 +18,9 @@ WARM_UP = 30
 SECONDS = 3.0
 
 
-def measure() -> Sequence[Figure]:
-    return [one_client(), many_clients()]
+def measure() -> Iterator[Figure]:
+    yield one_client()
+    yield many_clients()
 
 
 def one_client() -> Figure:

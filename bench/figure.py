@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,9 +32,6 @@ class Figure:
         parts = ", ".join(f"{name} {value:.4g}" for name, value in self.detail.items())
         verdict = "pass" if self.holds else "FAIL"
         return f"{verdict}  {self.name}: {self.value:.3g} {self.unit} ({self.sense} {self.bound:g})  [{parts}]"
-
-
-Bench = Callable[[], Sequence[Figure]]
 
 
 def as_json(figures: Sequence[Figure]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bench import server
 from bench.code import CALL, EXPECT
@@ -19,8 +19,9 @@ MEMORY_MAY_GROW = 8.0
 """MB: allocators keep some pages; a leak of 1 kB an execution is above it at 10,000."""
 
 
-def measure() -> Sequence[Figure]:
-    return [*memory(), *leavings()]
+def measure() -> Iterator[Figure]:
+    yield from memory()
+    yield from leavings()
 
 
 def _idle(slots: int) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import pytest
 
@@ -12,7 +12,7 @@ from bench.figure import Figure
 pytestmark = [pytest.mark.long, pytest.mark.serial, pytest.mark.timeout(900)]
 
 
-def all_hold(figures: Sequence[Figure]) -> None:
+def all_hold(figures: Iterable[Figure]) -> None:
     assert [str(figure) for figure in figures if not figure.holds] == []
 
 
