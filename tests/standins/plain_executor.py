@@ -28,6 +28,7 @@ class PlainExecutor:
         self.languages: Mapping[str, str] = {"python": f"Python {sys.version.split()[0]}", "shell": "GNU bash"}
         self.capacity = capacity
         self.load = 0
+        self.broken = False
         self.isolation = "process"
         self.lost_promises: Sequence[str] = ("there are no walls",)
         self.started = 0

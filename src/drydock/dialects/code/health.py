@@ -11,10 +11,10 @@ from drydock.code.executor import Executor
 
 
 class Health:
-    def __init__(self, executor: Executor, desk: Desk, store_works: Callable[[], bool]) -> None:
+    def __init__(self, executor: Executor, desk: Desk, works: Callable[[], bool]) -> None:
         self._executor = executor
         self._desk = desk
-        self._store_works = store_works
+        self._works = works
         self._began = time.monotonic()
 
     @property
@@ -33,7 +33,7 @@ class Health:
         mode = self._executor.default_language
         languages: Mapping[str, str] = self._executor.languages
         environments: Sequence[str] = ()
-        healthy = bool(languages) and self._store_works()
+        healthy = bool(languages) and self._works()
         return healthy, {
             "status": "healthy" if healthy else "unhealthy",
             "mode": mode,
