@@ -19,7 +19,6 @@ from drydock.box.cgroup import Cgroup
 from drydock.box.disk import Disk
 from drydock.box.inside import messages
 from drydock.box.limits import Limits
-from drydock.box.program import bytes_memfd
 from drydock.box.yard import Yard
 from drydock.errors import BoxFailed
 
@@ -117,21 +116,20 @@ class Slot:
         self._said = said
         ours.setblocking(False)
         self._ctl = ours
-        self._send_settings()
+        self._send_settings(first=True)
 
-    def _send_settings(self) -> None:
+    def _send_settings(self, *, first: bool) -> None:
+        outer, inner = self._yard.seccomp
         settings = {
             "held": self._disk is not None,
             "work_bytes": self.limits.work_bytes,
             "inodes": self.limits.inodes,
             "doors": self._doors,
+            # A renewed interpreter still has what it took on the first time, and could not take it off.
+            "outer_filter": outer if first else b"",
+            "inner_filter": inner,
         }
-        program = bytes_memfd(self._yard.seccomp)
-        fds = [program] if self.cgroup is None else [program, self.cgroup.pids_current_fd()]
-        try:
-            self.send(settings, fds)
-        finally:
-            os.close(program)
+        self.send(settings, [] if self.cgroup is None else [self.cgroup.pids_current_fd()])
 
     def send(self, message: Message, fds: list[int]) -> None:
         if self._ctl is None:
@@ -144,7 +142,7 @@ class Slot:
     def renew(self) -> None:
         """Put a new interpreter into the same walls; it reports as parked when it is ready."""
         self.send({"renew": True}, [])
-        self._send_settings()
+        self._send_settings(first=False)
 
     def apply(self, limits: Limits) -> None:
         """Change the kernel's limits, if these are others than those in force."""

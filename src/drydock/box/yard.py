@@ -10,14 +10,15 @@ from drydock.box import host
 from drydock.box.cgroup import Cgroup
 from drydock.box.host import Host, Uids
 from drydock.box.limits import Limits
-from drydock.box.seccomp import program_bytes
+from drydock.box.seccomp import layer_bytes
 from drydock.observe.log import Log
 
 
 @dataclass(frozen=True, slots=True)
 class Yard:
     host: Host
-    seccomp: bytes
+    seccomp: tuple[bytes, bytes]
+    """The filter's two layers: see seccomp.layer_bytes."""
     limits: Limits
     """Of a box for which nobody asks for others."""
     uids: Uids
@@ -33,7 +34,7 @@ class Yard:
             for name in found.hierarchy.left_over():
                 found.hierarchy.group(name).remove()
         return cls(
-            found, program_bytes(host.machine()), limits, Uids(uid_base), log, ThreadPoolExecutor(1, "drydock-spawner")
+            found, layer_bytes(host.machine()), limits, Uids(uid_base), log, ThreadPoolExecutor(1, "drydock-spawner")
         )
 
     def group(self, name: str) -> Cgroup | None:

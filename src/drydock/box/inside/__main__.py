@@ -1,3 +1,3 @@
-from _drydock.zygote import main
+from _drydock.zygote import main  # type: ignore[import-not-found]
 
 main()

@@ -15,8 +15,8 @@ CLONE_NEWNET = 0x40000000
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND = 1, 2, 4, 8, 32, 4096
 
-PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_GET_SECUREBITS, PR_SET_SECUREBITS = 4, 22, 24, 27, 28
-PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 38, 47, 4
+PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_SECUREBITS = 4, 22, 24, 28
+PR_SET_NO_NEW_PRIVS = 38
 SECCOMP_MODE_FILTER = 2
 # NOROOT, NO_SETUID_FIXUP and KEEP_CAPS off, each locked; NO_CAP_AMBIENT_RAISE on and locked.
 SECUREBITS = 0x01 | 0x02 | 0x04 | 0x08 | 0x20 | 0x40 | 0x80
@@ -93,18 +93,16 @@ def set_dumpable(value: bool) -> None:
 
 
 def never_regain() -> None:
-    """Once for the zygote and all that it forks: what is dropped from here on cannot come back, by exec or otherwise."""
+    """Once for the zygote and all that it forks: what is dropped from here on cannot come back, not even by exec."""
     _check(_libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
-    if _libc.prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0) < 0:
-        _check(_libc.prctl(PR_GET_SECUREBITS, 0, 0, 0, 0) - SECUREBITS, "prctl(PR_SET_SECUREBITS)")
+    _check(_libc.prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0), "prctl(PR_SET_SECUREBITS)")
     for capability in range(LAST_CAPABILITY_EVER + 1):
         if _libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
             break  # EINVAL: past the last capability that this kernel knows
 
 
 def drop_capabilities() -> None:
-    """Give up every capability; `never_regain` has seen to the bounding set."""
-    _check(_libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "prctl(PR_CAP_AMBIENT)")
+    """Give up every capability, the ambient ones with them; `never_regain` has seen to the bounding set."""
     _check(_libc.capset(_NO_CAPABILITIES_HEAD, _NO_CAPABILITIES), "capset")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _socket
-import fcntl
 import os
 import resource
 import struct
@@ -17,7 +16,7 @@ HOME = ROOT + "/home"
 CODE = ROOT + "/code"
 _FOLDERS = (WORK, TMP, HOME, CODE)
 
-_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 0x1
+_IFF_UP = 0x1
 _LIMITS = {
     name: getattr(resource, "RLIMIT_" + name) for name in ("FSIZE", "NOFILE", "CORE", "MEMLOCK", "DATA", "NPROC")
 }
@@ -90,11 +89,13 @@ class Loopback:
 def fresh_network() -> None:
     """Leave the network namespace for a new and empty one, loopback up."""
     kernel.unshare(kernel.CLONE_NEWNET)
-    control = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
-    request = struct.pack("16sh14x", b"lo", 0)
-    flags = struct.unpack("16sh14x", fcntl.ioctl(control, _SIOCGIFFLAGS, request))[1]
-    fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
+    control = _socket.socket(_socket.AF_NETLINK, _socket.SOCK_RAW, 0)
+    # struct nlmsghdr (length, RTM_NEWLINK, REQUEST | ACK, sequence, port), struct ifinfomsg (lo is always number 1)
+    control.send(struct.pack("=IHHII BxHiII", 32, 16, 0x1 | 0x4, 1, 0, 0, 0, 1, _IFF_UP, _IFF_UP))
+    answer = struct.unpack_from("=i", control.recv(4096), 16)[0]
     control.close()
+    if answer:
+        raise OSError(-answer, "loopback could not be brought up")
 
 
 def read_only_work() -> None:

@@ -32,10 +32,11 @@ def main() -> None:
     config, fds = messages.receive(ctl)
     if config is None:
         return
-    seccomp = kernel.SeccompFilter(os.pread(fds[0], 1 << 20, 0))
-    os.close(fds[0])
     os.environ.clear()
-    kernel.never_regain()
+    if config["outer_filter"]:
+        kernel.never_regain()
+        kernel.SeccompFilter(config["outer_filter"]).install()
+    seccomp = kernel.SeccompFilter(config["inner_filter"])
     os.umask(0o022)
     if config["held"]:
         stage.first_for_oom_killer()  # inherited by its programs, which are never dumpable in time
@@ -45,7 +46,7 @@ def main() -> None:
         if config["held"]:
             held.serve(ctl, seccomp, config["doors"])
         else:
-            _Zygote(ctl, config, seccomp, fds[1] if len(fds) > 1 else None).serve()
+            _Zygote(ctl, config, seccomp, fds[0] if fds else None).serve()
     except BrokenPipeError:
         return  # the server is gone, and with it every reason to live
 

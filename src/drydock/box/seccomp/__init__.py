@@ -11,6 +11,6 @@ Comes in: the name of a machine. Goes out: the bytes of its program, which the s
 the box, where one prctl installs them. Must never be known here: boxes, tenants, processes.
 """
 
-from drydock.box.seccomp.compiler import program_bytes
+from drydock.box.seccomp.compiler import layer_bytes, program_bytes
 
-__all__ = ["program_bytes"]
+__all__ = ["layer_bytes", "program_bytes"]
