@@ -157,6 +157,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"code": "x", "requirements": ["numpy"]}, "requirements"),
     ({"code": "x", "wait": "no"}, "wait"),
     ({"code": "x", "label": "l" * 129}, "label"),
+    ({"code": "x", "label": "l\0"}, "label"),
     ({"cod": "x"}, "cod"),
 ]
 
@@ -165,7 +166,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 def test_a_bad_request_is_told_with_place_and_remedy_and_starts_nothing(
     server: Server, body: dict[str, Any], where: str
 ) -> None:
-    before = server.executor.started
+    before = server.started
     reply = server.post(PATH, body)
     assert reply.status_code == 400
     error = reply.json()["error"]
@@ -173,7 +174,7 @@ def test_a_bad_request_is_told_with_place_and_remedy_and_starts_nothing(
     assert error["hint"]
     assert error["message"]
     assert error["request_id"] == reply.headers["x-request-id"]
-    assert server.executor.started == before
+    assert server.started == before
 
 
 def test_an_unknown_field_names_the_nearest_right_one(server: Server) -> None:
@@ -240,7 +241,7 @@ def test_what_waits_can_be_cancelled_before_it_begins(make_server: Callable[...,
     queued = server.post(PATH, {"code": "print(2)", "wait": False}).json()
     told = server.client.delete(f"{PATH}/{queued['id']}").json()
     assert (told["ended"]["reason"], told["started_at"]) == ("cancelled", None)
-    assert server.executor.started == 1
+    assert server.started == 1
     server.client.delete(f"{PATH}/{running}")
     assert run(server, code="print(1)")["stdout"] == "1\n"
 

@@ -16,7 +16,7 @@ PATH = "/v1/executions"
 
 
 def test_fifty_at_once_with_one_key_are_one_execution(server: Server) -> None:
-    before = server.executor.started
+    before = server.started
     replies: list[httpx.Response] = []
 
     def ask() -> None:
@@ -32,7 +32,7 @@ def test_fifty_at_once_with_one_key_are_one_execution(server: Server) -> None:
     assert len({reply.json()["id"] for reply in replies}) == 1
     assert {reply.json()["stdout"] for reply in replies} == {"1\n"}
     assert sum("idempotency-replayed" not in reply.headers for reply in replies) == 1
-    assert server.executor.started == before + 1
+    assert server.started == before + 1
 
 
 def test_a_repeat_gets_the_first_answer_also_after_a_restart(make_server: Callable[..., Server]) -> None:
@@ -45,7 +45,7 @@ def test_a_repeat_gets_the_first_answer_also_after_a_restart(make_server: Callab
     server = make_server()
     restarted = server.post(PATH, {"code": "import os; print(os.getpid())"}, Idempotency_Key="k")
     assert restarted.json() == first.json()
-    assert server.executor.started == 0
+    assert server.started == 0
 
 
 def test_the_same_key_with_another_body_is_a_conflict(server: Server) -> None:

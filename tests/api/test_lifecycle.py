@@ -15,11 +15,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+DRYDOCK = str(Path(sys.executable).with_name("drydock"))
 
 
 class Process:
-    """`drydock serve` with the plain executor, as a process of its own."""
+    """`drydock serve` as a process of its own."""
 
     def __init__(self, data: Path, **told: str) -> None:
         plain = {name: value for name, value in os.environ.items() if not name.startswith(("DRYDOCK_", "SANDBOX_"))}
@@ -28,8 +28,8 @@ class Process:
         }
         self.began = time.monotonic()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.standins.serve_plain"],
-            cwd=ROOT,
+            [DRYDOCK, "serve"],
+            cwd=data.parent,
             env=plain | variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

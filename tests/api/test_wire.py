@@ -61,7 +61,7 @@ def test_a_body_that_comes_a_byte_at_a_time_is_cut_off(hasty: Server) -> None:
     with hasty.connect() as connection:
         connection.sendall(HEAD + b"Content-Length: 1000\r\n\r\n")
         assert SHORT - 0.1 < drip(connection, b" " * 1000, 0.05) < SHORT + 1
-    assert hasty.executor.started == 0
+    assert hasty.started == 0
 
 
 def test_a_chunked_body_that_comes_a_byte_at_a_time_is_cut_off(hasty: Server) -> None:
@@ -127,12 +127,12 @@ def test_a_head_over_64_kib_is_refused(server: Server, shape: str) -> None:
 def test_a_request_that_two_readers_could_frame_differently_is_refused_and_the_connection_closed(
     server: Server, framing: bytes
 ) -> None:
-    before = server.executor.started
+    before = server.started
     reply = server.raw(HEAD + framing + b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert reply.startswith(b"HTTP/1.1 400 ")
     assert b"x-request-id: " in reply
     assert reply.count(b"HTTP/1.1") == 1
-    assert server.executor.started == before
+    assert server.started == before
 
 
 def test_a_request_without_host_is_refused(server: Server) -> None:

@@ -123,7 +123,7 @@ def test_a_refused_caller_is_told_in_the_form_of_the_contract_that_he_speaks(
         assert (reply.json()["error"], reply.json()["error_code"]) == ("Unauthorized", "AUTH_FAILED")
     assert server.post("/execute", {"code": "print(1)"}, X_API_Key=KEY).status_code == 401, "a bearer token is no key"
     assert server.post("/execute", {"code": "print(1)"}, Authorization=f"Bearer {KEY}").status_code == 200
-    assert server.executor.started == 1
+    assert server.started == 1
 
 
 def test_an_unknown_caller_may_send_a_mebibyte_and_no_more(make_server: Callable[..., Server]) -> None:

@@ -1,4 +1,4 @@
-"""The real server in a thread of the test's process, on a real socket, with the plain executor."""
+"""The real server with real boxes, in a thread of the test's process, on a real socket."""
 
 from __future__ import annotations
 
@@ -18,19 +18,40 @@ import uvloop
 from drydock import app
 from drydock.api.listening import listen
 from drydock.api.running import Running
+from drydock.box.stop import Stop
+from drydock.code.boxed import BoxedExecutor
+from drydock.code.executor import OnOutput
+from drydock.code.request import ExecutionRequest, ExecutionResult
 from drydock.observe.log import Log
 from drydock.settings import Settings
-from tests.standins.plain_executor import PlainExecutor
 
 BEGINS_WITHIN = 10
 
 
+class CountingBoxes(BoxedExecutor):
+    """Real boxes, and how often a program was run in one."""
+
+    started = 0
+
+    async def execute(
+        self,
+        request: ExecutionRequest,
+        *,
+        stop: Stop | None = None,
+        on_output: OnOutput | None = None,
+        queue: bool = False,
+    ) -> ExecutionResult:
+        self.started += 1
+        return await super().execute(request, stop=stop, on_output=on_output, queue=queue)
+
+
 class Server:
-    def __init__(self, data: Path, executor: PlainExecutor | None = None, **told: Any) -> None:
+    def __init__(self, data: Path, executor: app.OwnedExecutor | None = None, **told: Any) -> None:
         self.settings = Settings(**{"data": data, "port": 0, "shutdown_grace": 0.2, **told})
-        self.executor = executor or PlainExecutor(self.settings.max_concurrent, self.settings.output_bytes)
         self.log = io.StringIO()
-        self.app = app.build(self.settings, self.executor, Log("debug", self.log))
+        log = Log("debug", self.log)
+        self._boxes = CountingBoxes(self.settings, log)
+        self.app = app.build(self.settings, executor or self._boxes, log)
         self._listener = listen(self.settings.host, self.settings.port)
         self.port: int = self._listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -46,6 +67,11 @@ class Server:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             self._loop = runner.get_loop()
             runner.run(self._running.run(self._began.set, signals=False))
+
+    @property
+    def started(self) -> int:
+        """Programs run so far."""
+        return self._boxes.started
 
     def close(self) -> None:
         self.client.close()

@@ -218,10 +218,12 @@ SCHEMAS: Json = {
     },
 }
 
+STREAM: Json = {}
+"""A stream of events is no one value that a schema could describe."""
 EVENTS = answer(
     "Server-sent events: `started`, `stdout` and `stderr` with `text` (and `base64` when it is not UTF-8), `ended`. "
     "Each has a number as its id; a comment every 15 s of silence.",
-    TEXT,
+    STREAM,
     "text/event-stream",
     ["X-Run-Id"],
 )
@@ -241,7 +243,7 @@ NATIVE: Json = {
                 | {
                     "content": {
                         JSON: {"schema": ref("Execution")},
-                        "text/event-stream": {"schema": TEXT},
+                        "text/event-stream": {"schema": STREAM},
                     }
                 },
                 "202": answer("With `wait: false`: it will run.", ref("Execution"), headers=(*RUN, "Location")),

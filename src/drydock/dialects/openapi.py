@@ -40,6 +40,7 @@ REQUEST: Json = {
     },
 }
 HEALTH: Json = {"type": "object", "required": ["status", "capacity", "current_load"]}
+READY: Json = {"type": "object", "required": ["ready"], "properties": {"ready": {"type": "boolean"}, "reason": TEXT}}
 REFUSED: Json = {
     "400": answer("The request is not of the contract's form; the text names the field.", FAILED),
     "401": answer("A credential is needed.", FAILED),
@@ -61,8 +62,8 @@ EXECUTE: Json = {
 ENVIRONMENT = parameter("name", "path", "Name of the environment.", TEXT)
 
 
-def _health(name: str, summary: str) -> Json:
-    answers = {"200": answer("It can.", HEALTH), "503": answer("It cannot.", HEALTH)}
+def _health(name: str, summary: str, shown: Json = HEALTH) -> Json:
+    answers = {"200": answer("Yes.", shown), "503": answer("No.", shown)}
     return {
         method: {"operationId": f"{method}_{name}", "summary": summary, "responses": answers, "security": []}
         for method in ("get", "head")
@@ -73,7 +74,7 @@ def code_paths(base: str) -> Json:
     return {
         f"{base}/execute": {"post": EXECUTE},
         f"{base}/health": _health("code_health", "Whether code can run, and how much of it runs now."),
-        f"{base}/ready": _health("code_ready", "Whether there is room: 503 when full or draining."),
+        f"{base}/ready": _health("code_ready", "Whether there is room: 503 when full or draining.", READY),
         f"{base}/envs": {
             "get": {
                 "operationId": "list_environments",

@@ -9,7 +9,8 @@ from drydock.store.execution import Execution, StoredFile
 from drydock.store.executions import Executions, Page
 from drydock.store.objects import ObjectStore
 
-CROWD = 32
+CROWD = 128 << 20
+"""Bytes of results on their way to the store."""
 
 
 class Archive:
@@ -31,11 +32,12 @@ class Archive:
         """Write the record of an ended execution, and its files' bytes first, so that a record is never without."""
         if not row.files and self._executions.offer(row):
             return
-        self._keeping += 1
+        size = sum(file.size for file in row.files) + (len(row.output) if row.output else 0)
+        self._keeping += size
         try:
             await asyncio.to_thread(self._keep, row, contents)
         finally:
-            self._keeping -= 1
+            self._keeping -= size
 
     async def get(self, caller: str, execution_id: str) -> Execution | None:
         return await asyncio.to_thread(self._executions.get, execution_id, caller)

@@ -25,6 +25,7 @@ from drydock.errors import Invalid, NotFound
 from drydock.store.execution import Execution, StoredFile
 
 KEY = re.compile(r"[\x21-\x7e]{1,255}")
+ID = re.compile(r"[0-9a-f-]{36}")
 NUMBER = re.compile(r"[0-9]{1,9}")
 PNG = b"\x89PNG\r\n\x1a\n"
 STREAM = b"text/event-stream"
@@ -128,7 +129,9 @@ class ExecutionDoors:
     async def _find(self, call: Call) -> Live | Execution:
         execution_id = call.params["id"]
         caller = _caller(call)
-        found = self._desk.find(caller, execution_id) or await self._archive.get(caller, execution_id)
+        found: Live | Execution | None = None
+        if ID.fullmatch(execution_id):
+            found = self._desk.find(caller, execution_id) or await self._archive.get(caller, execution_id)
         if found is None:
             raise NotFound("there is no such execution", where="id")
         return found

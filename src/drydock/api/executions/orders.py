@@ -62,6 +62,8 @@ class Orders:
         label = fields.string("label")
         if label is not None and len(label) > LONGEST_LABEL:
             raise Invalid(f"label must have at most {LONGEST_LABEL} characters", where="label")
+        if label is not None and "\0" in label:
+            raise Invalid("label cannot hold NUL", where="label")
         self._isolation(fields)
         if fields.strings("requirements", MOST_REQUIREMENTS):
             raise Invalid(

@@ -77,9 +77,14 @@ def check(body: Mapping[str, Any], settings: Settings, executor: Executor) -> Co
         ExecutionRequest(language=language, code=code, files=contents, timeout_ms=timeout * 1000),
         timeout,
         asked is not None and asked > timeout,
-        tool_name,
+        None if tool_name is None else _storable(tool_name),
         with_packages and bool(requirements),
     )
+
+
+def _storable(text: str) -> str:
+    """Neither NUL nor half a surrogate pair goes into every database."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
 def _check_language(language: str, executor: Executor) -> None:
