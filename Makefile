@@ -64,7 +64,7 @@ sandbox-push: sandbox-build ## Push that image to where SANDBOX_IMAGE_REPO says.
 	@$(CONTAINER) push $(IMAGE)
 
 test-sandbox: setup-test ## Contract `code` against a really started server, every probe of its table.
-	@$(PY) -m scripts.run_tests short tests/contracts $(ARGS)
+	@$(PY) -m scripts.run_tests short $(wildcard tests/attacks tests/contracts) tests/dialects tests/e2e $(ARGS)
 
 # Says in one line what an image needs before anything is tried, since the engine's own words do not.
 container:
