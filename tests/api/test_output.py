@@ -7,8 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
+from drydock.api.executions.events import of_live
+from drydock.api.executions.live import Live, Order
 from drydock.api.executions.output import GATHERED_RUNS, LONGEST_PIECE, Growing, unfinished
+from drydock.box.ended import Ended
 from drydock.code.executor import StreamName
+from drydock.code.request import ExecutionRequest, ExecutionResult
 
 
 def grow(fill: Callable[[Growing], None], keep: int = 1 << 20) -> Growing:
@@ -34,7 +38,7 @@ def joined(growing: Growing, stream: str) -> bytes:
         ("漢".encode()[:2], 2),
         ("😀".encode()[:3], 3),
         ("😀".encode(), 0),
-        (b"\xff", 1),
+        (b"\xff", 0),
         (b"\x80\x80\x80\x80", 0),
     ],
 )
@@ -97,3 +101,33 @@ def test_a_trickle_makes_fewer_pieces_the_longer_it_lasts() -> None:
         return len(growing.pieces)
 
     assert asyncio.run(run()) == 100_000
+
+
+def test_a_character_is_whole_also_when_the_other_stream_comes_between_its_bytes() -> None:
+    async def run() -> Growing:
+        growing = Growing(1 << 20, lambda: None)
+        for stream, data in (("stdout", b"\xc3"), ("stderr", b"e"), ("stdout", b"\xa9")):
+            growing.add("stdout" if stream == "stdout" else "stderr", data)
+            await asyncio.sleep(0.03)
+        growing.end("é".encode(), b"e")
+        return growing
+
+    assert asyncio.run(run()).pieces == [("stderr", b"e"), ("stdout", "é".encode())]
+
+
+def test_silence_is_broken_by_comments() -> None:
+    async def run() -> list[bytes]:
+        order = Order(ExecutionRequest("python", code="1"), "native", "local")
+        live = Live("id", order, None, 1024)
+        live.start()
+        seen = []
+        async for event in of_live(live, 0, ping=0.02):
+            seen.append(event)
+            if len(seen) == 4:
+                live.end(ExecutionResult(Ended("completed", 0)))
+        return seen
+
+    started, *pings, ended = asyncio.run(run())
+    assert started.startswith(b"id: 1\nevent: started\n")
+    assert set(pings) == {b": ping\n\n"}
+    assert ended.startswith(b"id: 2\nevent: ended\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -141,3 +142,24 @@ def test_without_a_key_a_web_page_is_refused(server: Server) -> None:
             assert reply.status_code == 403, (headers, path)
     own = f"http://127.0.0.1:{server.port}"
     assert server.post("/execute", {"code": "print(1)"}, Origin=own).status_code == 200
+
+
+def test_a_key_opens_the_doors_of_its_scope_and_no_other(make_server: Callable[..., Server]) -> None:
+    from drydock.access.keys import Keys
+    from drydock.store.database import connect
+
+    server = make_server(server_auth_token=KEY)
+    database = connect("", server.settings.data)
+    code, native = (Keys(database).add(scope, [scope]).text for scope in ("code", "native"))
+    database.close()
+    deadline = time.monotonic() + 3
+    while server.get("/v1/executions", X_API_Key=native).status_code != 200:
+        assert time.monotonic() < deadline
+    body = {"code": "print(1)"}
+    for path in ("/execute", "/code/execute"):
+        assert server.post(path, body, X_API_Key=code).status_code == 200
+        refused = server.post(path, body, X_API_Key=native)
+        assert refused.status_code == 403
+        assert "scope code" in refused.json()["error"]
+    assert server.post("/v1/executions", body, X_API_Key=native).status_code == 200
+    assert server.post("/v1/executions", body, X_API_Key=code).json()["error"]["code"] == "forbidden"

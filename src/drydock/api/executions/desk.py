@@ -12,7 +12,7 @@ from drydock.box.ended import Ended
 from drydock.box.stop import StopReason
 from drydock.code.executor import Executor
 from drydock.code.request import ExecutionResult
-from drydock.errors import AtCapacity, Conflict, Draining, DrydockError
+from drydock.errors import AtCapacity, BoxFailed, Conflict, Draining, DrydockError
 from drydock.observe.log import Log
 from drydock.observe.metrics import Metrics
 from drydock.store.execution import Execution
@@ -142,6 +142,9 @@ class Desk:
             live.refuse(full)
         except DrydockError as wrong:
             self._log.error("not_kept", wrong, execution=live.id)
+        except Exception as unforeseen:  # noqa: BLE001 - whoever waits for it must hear something
+            self._log.error("internal", unforeseen, execution=live.id)
+            live.refuse(BoxFailed("the server made a mistake; what the program did is not known"))
         finally:
             if placed:
                 self.places.give_back()

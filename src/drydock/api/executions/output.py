@@ -52,8 +52,7 @@ class Growing:
         for name, whole in (("stdout", stdout), ("stderr", stderr)):
             stream: StreamName = "stdout" if name == "stdout" else "stderr"
             seen = sum(len(data) for known, data in self.pieces if known == stream)
-            for start in range(seen, len(whole), LONGEST_PIECE):
-                self.pieces.append((stream, whole[start : start + LONGEST_PIECE]))
+            self._append(stream, whole[seen:])
 
     def chunks(self) -> Sequence[Chunk]:
         return [Chunk(stream, len(data)) for stream, data in self.pieces]
@@ -61,17 +60,24 @@ class Growing:
     def _cut(self, last: bool = False) -> None:
         self._timer = None
         gathered, self._gathered = self._gathered, []
-        held: list[tuple[StreamName, bytearray]] = []
-        for place, (stream, data) in enumerate(gathered):
-            final = last or any(later == stream for later, _ in gathered[place + 1 :])
-            whole = len(data) if final else len(data) - unfinished(data)
-            for start in range(0, whole, LONGEST_PIECE):
-                self.pieces.append((stream, bytes(data[start : min(start + LONGEST_PIECE, whole)])))
-            if whole < len(data):
-                held.append((stream, data[whole:]))
-        self._gathered = held
+        begun: dict[StreamName, bytearray] = {}
+        for stream, data in gathered:
+            data = begun.pop(stream, bytearray()) + data
+            rest = unfinished(data)
+            self._append(stream, data[: len(data) - rest])
+            if rest:
+                begun[stream] = data[len(data) - rest :]
+        if last:
+            for stream, data in begun.items():
+                self._append(stream, data)
+        else:
+            self._gathered = list(begun.items())
         if gathered:
             self._changed()
+
+    def _append(self, stream: StreamName, data: bytes | bytearray) -> None:
+        for start in range(0, len(data), LONGEST_PIECE):
+            self.pieces.append((stream, bytes(data[start : start + LONGEST_PIECE])))
 
     def _sort_out(self) -> None:
         """Too many changes between the streams within a moment: within it, each stream keeps its own order only."""
@@ -89,9 +95,9 @@ def unfinished(data: bytes | bytearray) -> int:
     """How many bytes at the end are the beginning of a UTF-8 character whose rest has not come."""
     for back in range(1, min(4, len(data) + 1)):
         byte = data[-back]
-        if byte >= 0xC0:
+        if 0xC2 <= byte <= 0xF4:
             needed = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
             return back if back < needed else 0
-        if byte < 0x80:
+        if not 0x80 <= byte <= 0xBF:
             return 0
     return 0

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from drydock.api.body import read_body
-from drydock.api.call import Call, Headers, json_reply
+from drydock.api.call import Call, json_reply
 from drydock.api.executions.desk import Desk
 from drydock.api.executions.live import Order
 from drydock.api.guard import Guard
@@ -45,15 +45,16 @@ class CodeDoors:
         """Everything after the JSON; also for a bare POST /execute whose body has been read already."""
         asked = request.check(body, self._settings, self._executor)
         if asked.wants_packages:
-            return await call.reply(json_reply(200, not_installed(asked), _run_id(str(uuid.uuid4()))))
+            return await call.reply(json_reply(200, not_installed(asked), [(b"x-run-id", str(uuid.uuid4()).encode())]))
         assert call.caller is not None, "a door without its guard"
         summary = {"limits": {"timeout_ms": asked.execution.timeout_ms}}
         live = self._desk.order(Order(asked.execution, "code", call.caller.id, label=asked.tool_name, summary=summary))
+        call.extra.append((b"x-run-id", live.id.encode()))
         with call.if_gone(lambda: live.stop("cancelled")):
             result = await live.over()
         if result.ended.reason == "box_failed":
             raise BoxFailed(f"failed to create temp dir: {result.ended.detail or 'the box broke'}")
-        await call.reply(json_reply(200, reply_fields(asked, result), _run_id(live.id)))
+        await call.reply(json_reply(200, reply_fields(asked, result)))
 
     async def health(self, call: Call) -> None:
         healthy, fields = self._health.fields()
@@ -73,7 +74,3 @@ class CodeDoors:
 
     async def delete_environment(self, call: Call) -> None:
         raise Missing(f'environment "{call.params["name"]}" not found')
-
-
-def _run_id(execution_id: str) -> Headers:
-    return [(b"x-run-id", execution_id.encode())]
