@@ -25,7 +25,7 @@ from drydock.box.held_program import HeldProgram
 from drydock.box.limits import Limits
 from drydock.box.program import Program
 from drydock.box.slot import Message, Parked, Slot
-from drydock.box.verdict import is_full
+from drydock.box.verdict import EXT4_UNUSABLE, is_full
 from drydock.box.yard import Yard
 from drydock.errors import BoxFailed, Conflict
 
@@ -211,7 +211,13 @@ class HeldBox:
     ) -> HeldProgram:
         root = self._opened.result().root
         held = HeldProgram(
-            next(self._ids), self._living(), program, limits, lambda: is_full(root), stdin=stdin, stdout=stdout
+            next(self._ids),
+            self._living(),
+            program,
+            limits,
+            lambda: is_full(root, EXT4_UNUSABLE),
+            stdin=stdin,
+            stdout=stdout,
         )
         self._programs[held.id] = held
         held.ended.add_done_callback(lambda _: self._programs.pop(held.id, None))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from drydock.box.doors import Doors, Handler
 from drydock.box.limits import Limits
 from drydock.box.program import Program
 from drydock.box.running import OnOutput, Outcome, Running
@@ -20,6 +22,7 @@ RENEW_AFTER = 64
 RENEW_IDLE_S = 0.1
 """An interpreter that has served anybody is replaced once the server is idle this long: then it costs nobody time."""
 START_S = 20.0
+NO_DOORS: Mapping[int, Handler] = {}
 RESPAWN_S = (0.05, 0.2, 1.0, 5.0)
 
 
@@ -46,6 +49,7 @@ class Pool:
         self._idle_timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy = 0
+        self._news = asyncio.Event()
         self._closing = False
 
     @property
@@ -53,12 +57,12 @@ class Pool:
         """Places that are not broken."""
         return sum(place.failures == 0 for place in self._places)
 
-    async def start(self) -> None:
+    async def start(self, within_s: float = START_S) -> None:
         """All slots at once; BoxFailed with the host's own words when the first cannot be made."""
         for place in self._places:
             self._spawn(place)
         try:
-            await asyncio.wait_for(asyncio.gather(*(place.ready.wait() for place in self._places)), START_S)
+            await asyncio.wait_for(asyncio.gather(*(place.ready.wait() for place in self._places)), within_s)
         except TimeoutError:
             words = next((p.slot.last_words() for p in self._places if p.slot is not None and not p.ready.is_set()), "")
             raise BoxFailed(f"no box could be made on this host: {words}") from None
@@ -71,36 +75,61 @@ class Pool:
         stop: Stop | None = None,
         on_output: OnOutput | None = None,
         collect: Callable[[int], Awaitable[None]] | None = None,
+        doors: Mapping[int, Handler] = NO_DOORS,
     ) -> Outcome:
         """Run it in a box of its own. `collect` gets the folder /box once nothing in it can change any more."""
-        stop = stop or Stop()
-        place = await self._take()
-        slot, parked = place.slot, place.parked
-        assert slot is not None and parked is not None
-        place.parked = None
-        place.served += 1
-        self._busy += 1
-        try:
-            running = Running(slot, parked, program, limits, stop, on_output)
-        except BaseException:
-            self._left()
-            slot.kill()  # its control socket tells us, and a new one is made
-            raise
-        place.running = running
+        ways_out = Doors(doors)
+        running, parked = await self._begin(program, limits, stop or Stop(), on_output, ways_out)
+        last: asyncio.Future[Any] = running.finished
         try:
             outcome = await asyncio.shield(running.finished)
             if collect is not None:
-                await collect(parked.root)
+                last = asyncio.ensure_future(collect(parked.root))
+                await asyncio.shield(last)
             return outcome
         except asyncio.CancelledError:
             running.kill("cancelled")
             raise
         finally:
-            if running.finished.done():
+            # Whoever gave up waiting, the folder stays open until nothing of ours can still be reading in it.
+            if last.done():
                 parked.close()
             else:
-                running.finished.add_done_callback(lambda _: parked.close())
+                last.add_done_callback(lambda _: parked.close())
             self._left()
+            if doors:
+                await ways_out.close()
+
+    async def renewed(self) -> None:
+        """Return once no parked interpreter has served anybody; for whoever wants the next program to have a new one."""
+        while any(place.served or place.parked is None for place in self._places):
+            self._news.clear()
+            await self._news.wait()
+
+    async def _begin(
+        self, program: Program, limits: Limits, stop: Stop, on_output: OnOutput | None, doors: Doors
+    ) -> tuple[Running, Parked]:
+        """A slot that turns out to be dead before it has the job is passed over: nothing has been started in it."""
+        for _ in range(len(self._places) + 1):
+            place = await self._take()
+            slot, parked = place.slot, place.parked
+            assert slot is not None
+            assert parked is not None
+            place.parked = None
+            place.served += 1
+            try:
+                place.running = Running(slot, parked, program, limits, stop, on_output, doors)
+            except BoxFailed:
+                parked.close()
+                slot.kill()  # its control socket tells us, and a new one is made
+                continue
+            except OSError as wrong:
+                place.parked = parked
+                self._offer(place)
+                raise BoxFailed("the server has no descriptor or memory left for another program") from wrong
+            self._busy += 1
+            return place.running, parked
+        raise BoxFailed("no box takes a program")
 
     async def close(self) -> None:
         self._closing = True
@@ -199,11 +228,14 @@ class Pool:
             place.parked = Parked(*fds)
             place.failures = 0
             place.ready.set()
+            self._news.set()
             if place.served >= RENEW_AFTER and not self._waiting:
                 self._renew(place)
             else:
                 self._offer(place)
                 self._await_idleness()
+        elif "doors" in message and place.running is not None:
+            place.running.on_doors(message["doors"], fds)
         elif "ended" in message:
             running, place.running = place.running, None
             if running is not None:

@@ -6,10 +6,12 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from drydock.box.capture import Capture
+from drydock.box.doors import Doors
 from drydock.box.ended import Ended, Reason
 from drydock.box.limits import Limits
 from drydock.box.program import Program, body_memfd, bytes_memfd
@@ -34,19 +36,34 @@ class Running:
     """Lives from `begin` to `finished`; everything it opened is closed by then."""
 
     def __init__(
-        self, slot: Slot, parked: Parked, program: Program, limits: Limits, stop: Stop, on_output: OnOutput | None
+        self,
+        slot: Slot,
+        parked: Parked,
+        program: Program,
+        limits: Limits,
+        stop: Stop,
+        on_output: OnOutput | None,
+        doors: Doors,
     ) -> None:
+        """BoxFailed or OSError if it cannot begin; then nothing was started, and `parked` is still the caller's."""
         self._loop = asyncio.get_running_loop()
         self.finished: asyncio.Future[Outcome] = self._loop.create_future()
-        self._slot, self._parked = slot, parked
+        self._slot, self._parked, self._doors = slot, parked, doors
         self._limits = limits
         self._witness = Witness(slot.cgroup)
         self._timers: list[asyncio.TimerHandle] = []
         out = None if on_output is None else lambda data: on_output("stdout", data)
         err = None if on_output is None else lambda data: on_output("stderr", data)
-        self._captures = (Capture(limits.output_bytes, out), Capture(limits.output_bytes, err))
-        self._begin(program)
+        with ExitStack() as undo:
+            self._captures = []
+            for tell in (out, err):
+                capture = Capture(limits.output_bytes, tell)
+                undo.callback(capture.close)
+                self._captures.append(capture)
+            self._begin(program)
+            undo.pop_all()
         for capture in self._captures:
+            capture.hand_over()
             self._loop.add_reader(capture.read_end, self._read, capture)
         self._timers.append(self._loop.call_later(limits.wall_ms / 1000, self.kill, "timeout"))
         stop.then(self.kill)
@@ -58,35 +75,22 @@ class Running:
             group.reset_peak()
             self._memory_before = group.current_bytes()
             self._cpu_before = group.cpu_us()
-        body = body_memfd(program)
-        fds, names = [body], ["body"]
-        if program.stdin:
-            stdin = bytes_memfd(program.stdin)
-            fds.append(stdin)
-            names.append("stdin")
-        fds += [capture.write_end for capture in self._captures]
-        names += ["stdout", "stderr"]
-        head: Message = {
-            "id": 0,
-            "fds": names,
-            "rlimits": resource_limits(self._limits, counted_by_group=group is not None),
-            "size": (self._limits.work_bytes, self._limits.inodes),
-            "doors": [],
-        }
-        self._started = time.monotonic()
-        try:
-            self._slot.send(head, fds)
-        except BaseException:
-            for capture in self._captures:
-                capture.close()
-            self._parked.close()
-            raise
-        finally:
-            os.close(body)
+        with ExitStack() as sent:
+            fds, names = [body_memfd(program)], ["body"]
+            sent.callback(os.close, fds[0])
             if program.stdin:
-                os.close(stdin)
-        for capture in self._captures:
-            capture.hand_over()
+                fds.append(bytes_memfd(program.stdin))
+                names.append("stdin")
+                sent.callback(os.close, fds[1])
+            head: Message = {
+                "id": 0,
+                "fds": [*names, "stdout", "stderr"],
+                "rlimits": resource_limits(self._limits, counted_by_group=group is not None),
+                "size": (self._limits.work_bytes, self._limits.inodes),
+                "doors": self._doors.ports,
+            }
+            self._started = time.monotonic()
+            self._slot.send(head, [*fds, *(capture.write_end for capture in self._captures)])
 
     def _read(self, capture: Capture) -> None:
         if not capture.read_some():
@@ -100,6 +104,9 @@ class Running:
 
     def on_fault(self, why: str) -> None:
         self._witness.fault = why
+
+    def on_doors(self, ports: list[int], listeners: list[int]) -> None:
+        self._doors.open(ports, listeners)
 
     def on_ended(self, message: Message) -> None:
         wall_ms = int((time.monotonic() - self._started) * 1000)

@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +96,7 @@ class Slot:
         said = os.memfd_create("stderr", os.MFD_CLOEXEC)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(LAUNCH), json.dumps(order)],
+                [self._yard.host.interpreter.path, "-I", "-S", str(LAUNCH), json.dumps(order)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=said,

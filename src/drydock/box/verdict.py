@@ -46,7 +46,12 @@ def read_status(status: int) -> tuple[int | None, str | None]:
     return os.WEXITSTATUS(status), None
 
 
-def is_full(folder: int) -> bool:
+EXT4_UNUSABLE = 1 / 32
+"""Of an ext4 disk, what may still show as free when a write has failed: blocks held back for delayed allocation."""
+
+
+def is_full(folder: int, unusable: float = 0.0) -> bool:
     """A write to the disk that `folder` is on failed for want of room, as far as the disk still shows it."""
     state = os.fstatvfs(folder)
-    return state.f_bavail * state.f_frsize < 1 << 16 or state.f_favail < 2
+    margin = max(1 << 16, int(state.f_blocks * state.f_frsize * unusable))
+    return state.f_bavail * state.f_frsize < margin or state.f_favail < 2

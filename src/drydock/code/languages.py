@@ -41,7 +41,11 @@ class Language:
         """None: the box's warm interpreter runs it."""
         if self.name == "python":
             return None
-        return [self.command, "run", script] if self.name == "golang" else [self.command, script]
+        if self.name == "golang":
+            # Not `go run`: it ends with 1 whatever the program's own exit status was.
+            binary = f"{TMP}/main"
+            return ["/bin/sh", "-c", '"$0" build -o "$1" "$2" && exec "$1"', self.command, binary, script]
+        return [self.command, script]
 
     def environment(self, output_dir: str) -> dict[str, str]:
         """All that the program finds; nothing of the server's own environment is ever among it."""
