@@ -39,6 +39,7 @@ def test_a_stream_tells_start_output_and_end_under_rising_numbers(server: Server
     assert events[-1][2]["ended"]["reason"] == "completed"
 
 
+@pytest.mark.serial
 def test_output_comes_while_the_program_runs(server: Server) -> None:
     body = json.dumps({"code": "import time; print(1, flush=True); time.sleep(2)"}).encode()
     began = time.monotonic()

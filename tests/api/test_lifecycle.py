@@ -17,6 +17,8 @@ import pytest
 
 DRYDOCK = str(Path(sys.executable).with_name("drydock"))
 
+pytestmark = pytest.mark.serial
+
 
 class Process:
     """`drydock serve` as a process of its own."""
@@ -174,9 +176,12 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path, processes: list[Process
     server = Process(tmp_path, shutdown_grace="60")
     processes.append(server)
     replies: list[httpx.Response] = []
-    thread = execute(server.listening(), "import time; time.sleep(60)", replies)
+    url = server.listening()
+    thread = execute(url, "import time; time.sleep(60)", replies)
     server.signal()
-    time.sleep(0.3)
+    deadline = time.monotonic() + 2
+    while httpx.get(f"{url}/health").json()["state"] != "draining":
+        assert time.monotonic() < deadline
     asked = server.signal()
     server.end()
     thread.join()

@@ -11,6 +11,8 @@ import pytest
 
 from tests.standins.server import Server, read_to_end
 
+pytestmark = pytest.mark.serial
+
 SHORT = 0.5
 HEAD = b"POST /code/execute HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 BODY = b'{"code":"print(1)"}'
@@ -168,7 +170,7 @@ def test_a_wish_for_another_protocol_is_passed_over_and_the_body_read(
     with server.connect() as connection:
         connection.sendall(head + framing[: 30 if split else len(framing)])
         if split:
-            time.sleep(0.05)
+            time.sleep(0.05)  # so that the two parts come in two segments
             connection.sendall(framing[30:])
         assert b'"stdout":"1\\n"' in connection.recv(65536)
         connection.sendall(b"GET /code/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")

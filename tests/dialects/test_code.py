@@ -144,6 +144,7 @@ def test_death_by_signal_names_the_signal(server: Server) -> None:
     assert told["end_reason"] == "signal"
 
 
+@pytest.mark.serial
 def test_a_time_out_says_so_where_the_program_said_nothing(server: Server) -> None:
     began = time.monotonic()
     told = run(server, "import time; print('a', flush=True); time.sleep(10)", timeout_seconds=1)
@@ -365,6 +366,7 @@ def test_the_default_limit_is_ten_mebibytes(server: Server) -> None:
     assert "too large" in refused(server, body + b" ")
 
 
+@pytest.mark.serial
 def test_the_one_too_many_is_refused_at_once_with_load_and_capacity(make_server: Callable[..., Server]) -> None:
     server = make_server(max_concurrent=2)
     replies: list[httpx.Response] = []
@@ -397,6 +399,7 @@ def wait_for_load(server: Server, load: int, within: float = 2.0) -> None:
         assert time.monotonic() < deadline, f"the load did not come to {load}"
 
 
+@pytest.mark.serial
 def test_a_client_that_leaves_frees_its_place_within_a_second(server: Server) -> None:
     with pytest.raises(httpx.ReadTimeout):
         server.client.post(PATH, content=b'{"code":"import time; time.sleep(30)"}', timeout=0.3)
