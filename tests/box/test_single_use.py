@@ -32,7 +32,7 @@ def test_an_exit_status_is_reported_as_the_program_gave_it(execute: RunProgram, 
 def test_a_program_that_dies_of_a_signal_is_told_so_by_name(execute: RunProgram, number: signal.Signals) -> None:
     ended = execute(
         f"import os, signal; signal.signal({int(number)}, 0) if {int(number)} != 9 else 0; os.kill(os.getpid(), {int(number)})"
-    ).ended  # noqa: E501
+    ).ended
     assert (ended.reason, ended.signal, ended.exit_code) == ("signal", number.name, None)
 
 

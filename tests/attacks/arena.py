@@ -1,0 +1,266 @@
+"""Where rows are played: Drydock with small limits and planted secrets, or a server that walls nothing in."""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import httpx
+
+from drydock.box.cgroup import Hierarchy
+from drydock.box.limits import MIB, Limits
+from tests.attacks.canaries import Canaries
+from tests.attacks.listeners import Listeners
+from tests.attacks.started import PER_SLOT, Started, all_pids, uid_of
+
+AIDS = Path(__file__).with_name("aids") / "aids.py"
+CHECKOUT = Path(__file__).parents[2]
+SMALL: Mapping[str, int] = {
+    "memory": 128 * MIB,
+    "work_bytes": 64 * MIB,
+    "inodes": 4096,
+    "processes": 48,
+    "file_bytes": 48 * MIB,
+    "open_files": 128,
+    "output_bytes": MIB,
+}
+BARE_UID = 390_000
+BARE = Path(__file__).parents[1] / "standins" / "bare_server.py"
+BARE_PYTHON = "/usr/bin/python3"
+
+
+@dataclass(frozen=True)
+class Request:
+    code: str
+    language: str = "python"
+    limit: int = 10
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+    def body(self) -> dict[str, Any]:
+        files = {"aids.py": AIDS.read_bytes(), **self.files}
+        return {
+            "code": self.code,
+            "language": self.language,
+            "timeout_seconds": self.limit,
+            "files": {name: base64.b64encode(data).decode() for name, data in files.items()},
+        }
+
+
+class Answer(NamedTuple):
+    body: dict[str, Any]
+
+
+class Arena(Protocol):
+    def execute(self, request: Request, within: float = 60) -> Answer:
+        """AssertionError when no 200 comes in time."""
+        ...
+
+    def places(self) -> Mapping[str, str]:
+        """What programs may name: HOST_FILE, OPEN_FILE and DATA are paths, TCP, TCP6, UDP and SERVER are ports,
+        ABSTRACT and SOCKET unix addresses."""
+        ...
+
+    def survivors(self) -> int: ...
+
+    def await_no_survivors(self, within: float) -> None: ...
+
+    def await_load(self, load: int, within: float) -> None: ...
+
+    def await_load_0(self, within: float) -> None: ...
+
+    def heard(self) -> bytes: ...
+
+    def assert_no_canary_seen(self) -> None: ...
+
+
+class Planted:
+    """A folder that looks like a host's, with a secret in every place that an attacker knows."""
+
+    def __init__(self, folder: Path, canaries: Canaries) -> None:
+        self.canaries = canaries
+        # The name of the data folder is a secret too: no path of the host belongs into a reply.
+        self.data = folder / canaries.new("path of the data folder")
+        self.data.mkdir(parents=True)
+        canaries.file(self.data / "canary", "file in the data folder")
+        self.host_file = canaries.file(folder / "host" / "private", "private host file")
+        self.open_file = canaries.file(folder / "host" / "open", "host file that everybody may read", 0o644)
+        for path in (folder, *folder.parents):
+            if path != Path("/") and path.owner() == "root":
+                path.chmod(path.stat().st_mode | 0o055)  # pytest's folders are private, a host's are not
+        self.environ = {
+            "SECRET_X": canaries.new("SECRET_X of the server"),
+            "AWS_SECRET_ACCESS_KEY": canaries.new("AWS_SECRET_ACCESS_KEY of the server"),
+            "ANTHROPIC_API_KEY": canaries.new("ANTHROPIC_API_KEY of the server"),
+        }
+        self.listeners = Listeners(folder / "listening.sock")
+
+    def places(self, port: int) -> dict[str, str]:
+        return {
+            "HOST_FILE": str(self.host_file),
+            "OPEN_FILE": str(self.open_file),
+            "DATA": str(self.data),
+            "DATA_FILE": str(self.data / "canary"),
+            "SERVER": str(port),
+            **self.listeners.places(),
+        }
+
+
+class Watch:
+    """Looks through every reply as it comes."""
+
+    def __init__(self, canaries: Canaries) -> None:
+        self._canaries = canaries
+        self._seen: list[str] = []
+
+    def look(self, reply: bytes) -> None:
+        self._seen += self._canaries.seen_in(reply)
+        if str(CHECKOUT).encode() in reply:
+            self._seen.append("path of the checkout")
+
+    def assert_nothing(self) -> None:
+        seen, self._seen = self._seen, []
+        assert not seen, f"seen in replies: {sorted(set(seen))}"
+
+
+class Drydock:
+    def __init__(self, folder: Path, source: Path | None = None, **settings: Any) -> None:
+        self.planted = Planted(folder, Canaries())
+        token = {"SERVER_AUTH_TOKEN": self.planted.canaries.new("SERVER_AUTH_TOKEN")}
+        told = {**SMALL, "max_concurrent": 3, **settings}
+        self.server = Started(folder / "run", {**self.planted.environ, **token}, source, data=self.planted.data, **told)
+        self._idle = PER_SLOT * int(told["max_concurrent"])
+        self._watch = Watch(self.planted.canaries)
+
+    def execute(self, request: Request, within: float = 60) -> Answer:
+        try:
+            reply = self.server.client.post("/code/execute", json=request.body(), timeout=within)
+        except httpx.HTTPError as wrong:
+            raise AssertionError(f"no answer within {within} s: {wrong!r}") from wrong
+        self._watch.look(reply.content + str(reply.headers).encode())
+        assert reply.status_code == 200, reply.text
+        return Answer(reply.json())
+
+    def places(self) -> Mapping[str, str]:
+        return self.planted.places(self.server.port)
+
+    def survivors(self) -> int:
+        return max(0, len(self.server.box_processes()) - self._idle)
+
+    def await_no_survivors(self, within: float) -> None:
+        self.server.await_idle_processes(self._idle, within)
+
+    def await_load(self, load: int, within: float) -> None:
+        self.server.await_load(load, within)
+
+    def await_load_0(self, within: float) -> None:
+        self.server.await_load(0, within)
+
+    def heard(self) -> bytes:
+        return self.planted.listeners.heard()
+
+    def assert_no_canary_seen(self) -> None:
+        self._watch.assert_nothing()
+
+    def close(self) -> None:
+        self.planted.listeners.close()
+        self.server.stop()
+
+
+class BareServer:
+    """HTTP and subprocess, nothing else. What keeps it from harming this machine is ours and outside of it: a uid of
+    its own, so that it can signal and write nothing of anybody else's, pid and ipc namespaces that take all of it
+    with them, and a control group. Within those it is an ordinary server of an ordinary user."""
+
+    def __init__(self, folder: Path) -> None:
+        self.planted = Planted(folder, Canaries())
+        self._folder = folder
+        hierarchy = Hierarchy.find(f"bare-control-{os.getpid()}")
+        assert hierarchy is not None, "the control group is what keeps the bare server in bounds"
+        self._hierarchy = hierarchy
+        self._group = hierarchy.group("server")
+        self._group.make(Limits(memory_bytes=1 << 30, work_bytes=0, processes=400, cpus=2.0))
+        for path in folder.rglob("*"):
+            os.chown(path, BARE_UID, BARE_UID, follow_symlinks=False)
+        enter = "".join(f"echo $$ > {path}; " for path in self._group.procs_files())
+        guard = f"{enter}ulimit -f 4194304 -c 0; exec unshare --mount --pid --ipc --fork --kill-child --mount-proc "
+        guard += (
+            f"setpriv --reuid {BARE_UID} --regid {BARE_UID} --clear-groups {BARE_PYTHON} {BARE} {self.planted.data}"
+        )
+        self._process = subprocess.Popen(
+            ["/bin/sh", "-c", guard],
+            env={"PATH": os.environ["PATH"], "HOME": str(self.planted.data), **self.planted.environ},
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        self._port = int(self._process.stdout.readline())
+        self._client = httpx.Client(base_url=f"http://127.0.0.1:{self._port}")
+        self._own = set(self._group.processes())
+        self._watch = Watch(self.planted.canaries)
+
+    def execute(self, request: Request, within: float = 60) -> Answer:
+        try:
+            reply = self._client.post("/code/execute", json=request.body(), timeout=within)
+        except httpx.HTTPError as wrong:
+            raise AssertionError(f"no answer within {within} s: {wrong!r}") from wrong
+        self._watch.look(reply.content)
+        assert reply.status_code == 200, reply.text
+        return Answer(reply.json())
+
+    def places(self) -> Mapping[str, str]:
+        return self.planted.places(self._port)
+
+    def survivors(self) -> int:
+        return len([pid for pid in self._group.processes() if pid not in self._own and uid_of(pid) is not None])
+
+    def await_no_survivors(self, within: float) -> None:
+        self._await(lambda: self.survivors() == 0, within, "survivors")
+
+    def await_load(self, load: int, within: float) -> None:
+        self._await(lambda: self._load() == load, within, f"load is not {load}")
+
+    def await_load_0(self, within: float) -> None:
+        self.await_load(0, within)
+
+    def _load(self) -> int:
+        try:
+            return int(self._client.get("/health", timeout=2).json()["current_load"])
+        except httpx.HTTPError as wrong:
+            raise AssertionError(f"the server does not answer: {wrong!r}") from wrong
+
+    def _await(self, holds: Any, within: float, what: str) -> None:
+        give_up = time.monotonic() + within
+        while not holds():
+            assert time.monotonic() < give_up, what
+            self._load()
+
+    def heard(self) -> bytes:
+        return self.planted.listeners.heard()
+
+    def assert_no_canary_seen(self) -> None:
+        self._watch.assert_nothing()
+
+    def close(self) -> None:
+        self._client.close()
+        self.planted.listeners.close()
+        self._group.kill()
+        self._process.wait(10)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        self._group.remove()
+        self._hierarchy.remove()
+        for shared in ("/tmp", "/var/tmp", "/dev/shm"):
+            for path in Path(shared).iterdir():
+                if path.lstat().st_uid == BARE_UID:
+                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        assert not [pid for pid in all_pids() if uid_of(pid) == BARE_UID]

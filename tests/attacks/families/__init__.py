@@ -1,0 +1,25 @@
+"""Every row, by family."""
+
+from tests.attacks.families import (
+    escape,
+    kill,
+    links,
+    machinery,
+    network,
+    resources,
+    secrets,
+    tenants,
+)
+from tests.attacks.row import Row
+
+ROWS: tuple[Row, ...] = (
+    *escape.ROWS,
+    *secrets.ROWS,
+    *network.ROWS,
+    *resources.ROWS,
+    *links.ROWS,
+    *kill.ROWS,
+    *tenants.ROWS,
+    *machinery.ROWS,
+)
+BY_NAME = {row.name: row for row in ROWS}

@@ -1,0 +1,139 @@
+"""Runs one row in an arena and judges all that it left. An AssertionError means that the attack has worked."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from tests.attacks.arena import Arena, Request
+from tests.attacks.row import BREACH, FINE, HELD, Row, Scene
+
+ANSWERED = 2.0
+"""Another client's print(1) is answered within this many seconds, during an attack and after it (P5)."""
+IDLE = 1.0
+VICTIM_LIMIT = 20
+
+
+def play_twin(arena: Arena, row: Row) -> None:
+    """The harmless use of the same means passes: a wall that lets nothing through proves nothing."""
+    reply = arena.execute(request(arena, row, row.twin)).body
+    assert FINE in reply["stdout"] and reply["status"] == "success", reply
+
+
+def play(arena: Arena, row: Row) -> None:
+    before = _later(arena, row)
+    with _Victim(arena, row) as victim:
+        neighbour = _Neighbour(arena, row)
+        began = time.monotonic()
+        answer = arena.execute(request(arena, row, row.attack), within=row.bound + 1)
+        seconds = time.monotonic() - began
+        survivors = arena.survivors()
+        neighbour.join()
+    assert seconds <= row.bound, f"answered after {seconds:.2f} s, not within {row.bound}"
+    # Another client's box may have been remade in this very moment, so only what stays is a survivor.
+    if survivors:
+        arena.await_no_survivors(IDLE)
+    scene = Scene(row, answer.body, seconds, _later(arena, row), before, arena.heard())
+    _judge(scene)
+    victim.judge()
+    neighbour.judge()
+    took, said = _print_1(arena, "print('FINE')")
+    assert said == FINE + "\n", said
+    assert took <= ANSWERED, f"print(1) took {took:.2f} s after the attack"
+    arena.await_load_0(IDLE)
+    assert not scene.listener_heard, f"a listener outside heard {scene.listener_heard!r}"
+    arena.assert_no_canary_seen()
+
+
+def request(arena: Arena, row: Row, program: str) -> Request:
+    for name, value in arena.places().items():
+        program = program.replace(f"@{name}@", value)
+    return Request(program, row.language, row.limit, dict(row.files))
+
+
+def _judge(scene: Scene) -> None:
+    row, reply = scene.row, scene.reply
+    assert BREACH not in reply["stdout"] + reply["stderr"], reply["stdout"][-2000:]
+    assert scene.reason in row.ends, {**reply, "stdout": scene.out[-2000:]}
+    if scene.reason == "completed":
+        assert scene.out.rstrip().endswith(HELD), scene.out[-2000:]
+    assert BREACH not in scene.later, scene.later
+    if row.later_as_before:
+        assert scene.later == scene.before
+    if row.judge is not None:
+        row.judge(scene)
+
+
+def _later(arena: Arena, row: Row) -> str:
+    if not row.later:
+        return ""
+    reply = arena.execute(request(arena, row, row.later)).body
+    assert reply["status"] == "success", reply
+    return str(reply["stdout"])
+
+
+def _print_1(arena: Arena, program: str) -> tuple[float, str]:
+    began = time.monotonic()
+    body = arena.execute(Request(program), within=30).body
+    return time.monotonic() - began, str(body["stdout"])
+
+
+class _Neighbour:
+    """Another client, who asks again and again while the attack lasts."""
+
+    def __init__(self, arena: Arena, row: Row) -> None:
+        self._arena, self._program = arena, row.meanwhile
+        self._took: list[float] = []
+        self._said: list[Any] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._ask, name="neighbour")
+        if not row.single:
+            self._thread.start()
+
+    def _ask(self) -> None:
+        while not self._over.wait(0.2):
+            try:
+                took, said = _print_1(self._arena, self._program)
+            except AssertionError as wrong:
+                took, said = 0.0, f"no answer: {wrong}"
+            self._took.append(took)
+            self._said.append(said)
+
+    def join(self) -> None:
+        self._over.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def judge(self) -> None:
+        assert set(self._said) <= {FINE + "\n"}, self._said
+        assert max(self._took, default=0.0) <= ANSWERED, f"a neighbour waited {max(self._took):.2f} s"
+
+
+class _Victim:
+    """Another client's program that runs from before the attack until after it."""
+
+    def __init__(self, arena: Arena, row: Row) -> None:
+        self._arena, self._row = arena, row
+        self._reply: dict[str, Any] = {}
+        self._thread = threading.Thread(target=self._run, name="victim")
+
+    def _run(self) -> None:
+        asked = request(self._arena, self._row, self._row.victim)
+        try:
+            self._reply = self._arena.execute(asked, within=VICTIM_LIMIT).body
+        except AssertionError as wrong:
+            self._reply = {"stdout": f"no answer: {wrong}"}
+
+    def __enter__(self) -> _Victim:
+        if self._row.victim:
+            self._thread.start()
+            self._arena.await_load(1, 10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._row.victim:
+            self._thread.join()
+
+    def judge(self) -> None:
+        assert not self._row.victim or self._reply["stdout"] == "UNHARMED\n", self._reply

@@ -1,0 +1,23 @@
+"""Every attack against Drydock, each beside its harmless twin."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.attacks.arena import Drydock
+from tests.attacks.families import ROWS
+from tests.attacks.play import play, play_twin
+from tests.attacks.row import Row
+
+TIGHT = [pytest.param(row, id=row.id, marks=[pytest.mark.serial] if row.tight else []) for row in ROWS]
+
+
+@pytest.mark.parametrize("row", TIGHT)
+def test_the_attack_fails_and_leaves_nothing(row: Row, dock: Drydock, request: pytest.FixtureRequest) -> None:
+    arena: Drydock = request.getfixturevalue("single") if row.single else dock
+    play_twin(arena, row)
+    play(arena, row)
+
+
+def test_no_two_rows_have_one_name() -> None:
+    assert len({row.name for row in ROWS}) == len(ROWS)
