@@ -67,7 +67,7 @@ class Listeners:
             each.close()
 
 
-def _listen(family: socket.AddressFamily, address: object) -> socket.socket:
+def _listen(family: socket.AddressFamily, address: tuple[str, int] | str) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.bind(address)
     listener.listen(16)

@@ -62,6 +62,7 @@ class Started:
         self.client = httpx.Client(base_url=self.url, timeout=60, headers=self.headers)
         name = "drydock-" + hashlib.sha256(os.fsencode(self.data.resolve())).hexdigest()[:12]
         self._groups = [*Path("/sys/fs/cgroup").glob(f"*/{name}"), Path("/sys/fs/cgroup", name)]
+        self.uids: set[int] = set()
         self.uids = {uid for pid in self.box_processes() if (uid := uid_of(pid)) is not None}
 
     def _await_words(self) -> tuple[str, int]:
@@ -109,8 +110,7 @@ class Started:
                     found |= {int(line) for line in procs.read_text().split()}
                 except OSError:
                     continue  # the group was removed since it was listed
-        uids = getattr(self, "uids", set())
-        return found | {pid for pid in all_pids() if uid_of(pid) in uids}
+        return found | {pid for pid in all_pids() if uid_of(pid) in self.uids}
 
     def await_idle_processes(self, most: int, within: float = 1.0) -> None:
         give_up = time.monotonic() + within

@@ -43,7 +43,9 @@ class Collected:
 
 def open_beneath(folder: int, path: str, flags: int) -> int:
     """Open `path` below `folder`, following nothing. OSError(ELOOP) where a link stands in the way."""
-    how = _OpenHow(flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0, _RESOLVE)
+    # The kernel refuses O_NONBLOCK beside O_PATH, which opens nothing that could block.
+    careful = os.O_CLOEXEC | os.O_NOFOLLOW | (0 if flags & os.O_PATH else os.O_NONBLOCK)
+    how = _OpenHow(flags | careful, 0, _RESOLVE)
     fd: int = _libc.syscall(
         ctypes.c_long(_OPENAT2), ctypes.c_int(folder), os.fsencode(path), ctypes.byref(how), ctypes.c_size_t(24)
     )
@@ -77,7 +79,7 @@ def collect(
         top = open_beneath(root, path, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as wrong:
         if wrong.errno != errno.ENOENT:
-            found.skipped.append((path.rpartition("/")[2], _why(wrong)))
+            found.skipped.append((path.rpartition("/")[2], "symlink" if _is_link(root, path) else _why(wrong)))
         return found
     _Walk(bounds, wanted, found).folder(top, "", 0)
     return found
@@ -158,6 +160,18 @@ def _read(fd: int, most: int) -> bytes:
         parts.append(part)
         left -= len(part)
     return b"".join(parts)
+
+
+def _is_link(root: int, path: str) -> bool:
+    """For a link at the path's very end: of a link that should be a folder the kernel only says ENOTDIR."""
+    try:
+        fd = open_beneath(root, path, os.O_PATH)
+    except OSError:
+        return False
+    try:
+        return stat.S_ISLNK(os.fstat(fd).st_mode)
+    finally:
+        os.close(fd)
 
 
 def _why(wrong: OSError) -> SkipReason:

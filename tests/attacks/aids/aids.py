@@ -1,8 +1,15 @@
 """What the hostile programs share; it is sent along with each as an input file."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 libc = ctypes.CDLL(None, use_errno=True)
 NUMBERS = {
@@ -12,12 +19,12 @@ NUMBERS = {
 SECRET = ("le" + "ak-").encode()
 
 
-def breach(what):
+def breach(what: str) -> None:
     """It worked: the attacker has what he wanted."""
     print("BREACH", what, flush=True)
 
 
-def attempt(what, work, *arguments):
+def attempt(what: str, work: Callable[..., Any], *arguments: Any) -> None:
     """Something that must be refused."""
     try:
         result = work(*arguments)
@@ -28,25 +35,25 @@ def attempt(what, work, *arguments):
         breach(f"{what}: {result!r:.200}")
 
 
-def call(number, *arguments):
+def call(number: int, *arguments: Any) -> int:
     """A raw system call; OSError when the kernel refuses it."""
-    result = libc.syscall(ctypes.c_long(number), *map(as_c, arguments))
+    result: int = libc.syscall(ctypes.c_long(number), *map(as_c, arguments))
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
 
 
-def as_c(value):
+def as_c(value: Any) -> Any:
     return ctypes.c_long(value) if isinstance(value, int) else value
 
 
-def checked(result):
+def checked(result: int) -> int:
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
 
 
-def search(text):
+def search(text: bytes) -> None:
     """Every secret in these bytes, printed: whoever reads the reply knows them then."""
     at = text.find(SECRET)
     while at >= 0:
@@ -55,15 +62,15 @@ def search(text):
     sys.stdout.flush()
 
 
-def read(path, most=1 << 20):
+def read(path: str, most: int = 1 << 20) -> bytes:
     with open(path, "rb") as file:
         return file.read(most)
 
 
-def parents():
+def parents() -> list[int]:
     """Pids that stand above this program, as far as it can see."""
     return [pid for pid in {1, os.getppid()} if pid > 0]
 
 
-def others():
+def others() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]

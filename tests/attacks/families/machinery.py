@@ -20,7 +20,7 @@ STATE = """
 import atexit, builtins, encodings, gc, io, os, sys, threading, warnings
 print(sorted(sys.modules) == sorted(set(sys.modules)), len(sys.path), sys.getrecursionlimit(), gc.isenabled())
 print(builtins.print is print, builtins.open is io.open, sys.excepthook is sys.__excepthook__, sys.flags)
-print(sorted(name for name in sys.modules if "former" in name), [str(f) for f in sys.meta_path], warnings.filters)
+print(sorted(name for name in sys.modules if "former" in name), [type(f).__name__ for f in sys.meta_path], warnings.filters)
 print(sys.gettrace(), sys.getprofile(), threading.active_count(), atexit._ncallbacks(), len(sys.path_hooks))
 print(int.__add__(1, 2), "x".upper(), sorted(vars(builtins)) == sorted(dir(builtins)), sys.getswitchinterval())
 print(len(gc.callbacks), sys.stdout.encoding, sys.stdout.errors, sys.int_info, hasattr(builtins, "of_the_former"))

@@ -106,11 +106,11 @@ print("HELD")
     ),
     Row(
         family="network",
-        name="raw sockets, packet sockets and netlink",
+        name="raw sockets, packet sockets and the kernel's other families",
         attack="""
 import socket
 from aids import *
-kinds = {"raw": (2, 3, 1), "packet": (17, 3, 0x300), "netlink route": (16, 3, 0), "netlink audit": (16, 3, 9),
+kinds = {"raw": (2, 3, 1), "packet": (17, 3, 0x300), "netlink audit": (16, 3, 9),
          "netfilter": (16, 3, 12), "vsock": (40, 1, 0), "alg": (38, 5, 0), "xdp": (44, 3, 0), "bluetooth": (31, 1, 0),
          "can": (29, 3, 1), "smc": (43, 1, 0), "sctp": (2, 1, 132), "packet by unshare": (17, 3, 0x300)}
 for name, kind in kinds.items():
@@ -126,6 +126,42 @@ socket.socket(socket.AF_INET6, socket.SOCK_STREAM).close()
 socket.socketpair()
 print("FINE")
 """,
+    ),
+    Row(
+        family="network",
+        name="interfaces, addresses and routes of the host, asked for by netlink or made",
+        attack="""
+import socket, struct
+from aids import *
+netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+netlink.bind((0, 0))
+netlink.settimeout(2)
+def ask(kind, flags, payload=b""):
+    netlink.send(struct.pack("=IHHII", 16 + len(payload), kind, flags | 1, 1, 0) + payload)
+    answers = []
+    while True:
+        text = netlink.recv(1 << 16)
+        while text:
+            length, kind_back = struct.unpack_from("=IH", text)
+            if kind_back == 2 and (code := struct.unpack_from("=i", text, 16)[0]):
+                raise OSError(-code, "netlink")
+            if kind_back in (2, 3):
+                return answers
+            answers.append((kind_back, text[16:length]))
+            text = text[(length + 3) & ~3:]
+for _, link in ask(18, 0x300, bytes(16)):
+    if struct.unpack_from("=i", link, 4)[0] != 1:
+        breach("an interface beside the loopback")
+for kind, route in ask(26, 0x300, bytes([2]) + bytes(11)):
+    if kind == 24 and route[4] in (254, 0) and route[7] != 2:
+        breach(f"a route {route[:40]!r}")
+address = struct.pack("=BBBBI", 2, 8, 0, 0, 1) + struct.pack("=HH4s", 8, 2, bytes([127, 9, 9, 9]))
+attempt("a route of its own", ask, 24, 0x404, struct.pack("=BBBBBBBBI", 2, 0, 0, 0, 254, 4, 0, 1, 0))
+attempt("an address of its own", ask, 20, 0x404, address)
+attempt("loopback down", ask, 16, 4, struct.pack("=BxHiII", 0, 0, 1, 0, 1))
+print("HELD")
+""",
+        twin="import socket\nprint('FINE' if (1, 'lo') in socket.if_nameindex() else 'NO')",
     ),
     Row(
         family="network",

@@ -127,22 +127,20 @@ breach("512 MiB")
         attack="""
 import os, time
 from aids import *
-read_end, write_end = os.pipe()
-children = []
+children, told = [], []
 for _ in range(10):
+    read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(read_end)
         held = bytearray(48 << 20)
         os.write(write_end, b"!")
         time.sleep(30)
+    os.close(write_end)
     children.append(child)
-os.close(write_end)
-got = 0
-while got < 10 and os.read(read_end, 1):
-    got += 1
+    told.append(read_end)
+has_it = [os.read(read_end, 1) for read_end in told]  # nothing of one that was killed over it
 alive = sum(os.waitpid(child, os.WNOHANG) == (0, 0) for child in children)
-if alive == 10:
+if alive == len(has_it) == 10:
     breach("480 MiB in ten processes")
 print("HELD")
 """,

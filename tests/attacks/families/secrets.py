@@ -75,7 +75,7 @@ while environ[at]:
 print("looked at", seen)
 print("HELD")
 """,
-        twin="import gc\nprint('FINE' if len(gc.get_objects()) > 100 else 'NO')",
+        twin="import gc\ngc.unfreeze()\nprint('FINE' if len(gc.get_objects()) > 100 else 'NO')",
     ),
     Row(
         family="secrets",
