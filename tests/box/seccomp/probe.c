@@ -25,7 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NOBODY 65534
+/* Owns nothing on any machine; `nobody` may, and then fchmod(0, 0) is allowed, and done. */
+#define NO_USER 389999
 #define PATIENCE_NS 300000000L
 #define NAP_NS 20000L
 
@@ -84,8 +85,8 @@ static void call(struct outcome *outcome, int abi, long number, const long *argu
     /* A group of its own, so that whatever it forks dies with it; no capability and no uid of weight, so that a hole
      * in the filter under test does no harm to the machine. */
     setpgid(0, 0);
-    if (getuid() == 0 && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
-        die("drop");
+    const uid_t no = NO_USER;
+    if (getuid() == 0 && (setgroups(0, NULL) || setresgid(no, no, no) || setresuid(no, no, no))) die("drop");
     install();
     long result = enter(abi, number, arguments);
     outcome->result = result;
@@ -130,7 +131,9 @@ int main(int count, char **words) {
     }
     struct outcome *outcome = mmap(NULL, sizeof *outcome, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (outcome == MAP_FAILED || prctl(PR_SET_CHILD_SUBREAPER, 1)) die("prepare");
-    int null = open("/dev/null", O_RDONLY);
+    /* Not /dev/null: every call is made on it, those that change its owner and mode included. */
+    int nothing = memfd_create("nothing", MFD_CLOEXEC);
+    if (nothing < 0) die("nothing");
     int abi;
     long number, a[6];
     FILE *calls = fdopen(dup(0), "r");
@@ -140,7 +143,7 @@ int main(int count, char **words) {
         pid_t child = fork();
         if (child < 0) die("fork");
         if (child == 0) {
-            dup2(null, 0);
+            dup2(nothing, 0);
             call(outcome, abi, number, a);
         }
         watch(outcome, child);
