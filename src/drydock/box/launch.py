@@ -38,6 +38,8 @@ def main() -> None:
         os.write(fd, b"0")
         os.close(fd)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Opened before the stage covers the folder that they may be in.
+    files = [(open_inherited(source), inside) for source, inside in order["files"]]
     binds = []
     if order["uid"] is not None and order["staged"]:
         binds = stage(order["staged"], order["image"])
@@ -47,8 +49,8 @@ def main() -> None:
     for source, inside in binds:
         writable = inside == "/box"
         arguments += ["--bind" if writable else "--ro-bind", source, inside]
-    for source, inside in order["files"]:
-        arguments += ["--perms", "0444", "--file", str(open_inherited(source)), inside]
+    for fd, inside in files:
+        arguments += ["--perms", "0444", "--file", str(fd), inside]
     for inside, text in order["texts"].items():
         arguments += ["--perms", "0444", "--file", str(text_inherited(text)), inside]
     arguments += ["--remount-ro", "/"]

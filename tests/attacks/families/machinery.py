@@ -1,6 +1,6 @@
-"""Attacks on what only Drydock has: the warm interpreter that serves one tenant after the other, its control socket, the
-status by which it renews itself. The bare server starts a fresh interpreter each time and has nothing of that kind, so
-that these rows are noticed is shown by the knock-outs alone."""
+"""Attacks on what only Drydock has: the warm interpreter that serves one tenant after the other, its control socket,
+the status by which it renews itself. The bare server starts a fresh interpreter each time and has nothing of that
+kind, so that these rows are noticed is shown by the knock-outs alone."""
 
 from tests.attacks.row import Row, Scene
 
@@ -20,7 +20,8 @@ STATE = """
 import atexit, builtins, encodings, gc, io, os, sys, threading, warnings
 print(sorted(sys.modules) == sorted(set(sys.modules)), len(sys.path), sys.getrecursionlimit(), gc.isenabled())
 print(builtins.print is print, builtins.open is io.open, sys.excepthook is sys.__excepthook__, sys.flags)
-print(sorted(name for name in sys.modules if "former" in name), [type(f).__name__ for f in sys.meta_path], warnings.filters)
+print(sorted(name for name in sys.modules if "former" in name), warnings.filters)
+print([type(finder).__name__ for finder in sys.meta_path])
 print(sys.gettrace(), sys.getprofile(), threading.active_count(), atexit._ncallbacks(), len(sys.path_hooks))
 print(int.__add__(1, 2), "x".upper(), sorted(vars(builtins)) == sorted(dir(builtins)), sys.getswitchinterval())
 print(len(gc.callbacks), sys.stdout.encoding, sys.stdout.errors, sys.int_info, hasattr(builtins, "of_the_former"))

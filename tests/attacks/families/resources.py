@@ -1,5 +1,5 @@
-"""More than one's share: processes, memory of every kind, disk, descriptors, output. Amounts are bounded by the programs
-themselves, a little above what Drydock grants, so that they harm no machine on which nothing stops them."""
+"""More than one's share: processes, memory of every kind, disk, descriptors, output. Amounts are bounded by the
+programs themselves, a little above what Drydock grants, so that they harm no machine on which nothing stops them."""
 
 from tests.attacks.row import FINE, Row, Scene
 
@@ -145,7 +145,13 @@ if alive == len(has_it) == 10:
 print("HELD")
 """,
         limit=4,
-        twin="import os\nfor _ in range(4):\n    os.fork() or [bytearray(10 << 20), os._exit(0)]\n    os.wait()\nprint('FINE')",
+        twin="""
+import os
+for _ in range(4):
+    os.fork() or [bytearray(10 << 20), os._exit(0)]
+    os.wait()
+print("FINE")
+""",
     ),
     Row(
         family="resources",

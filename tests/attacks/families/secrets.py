@@ -16,7 +16,8 @@ for path in glob.glob("/proc/[0-9]*/environ") + glob.glob("/proc/[0-9]*/task/*/e
         search(read(path))
     except OSError as wrong:
         print(path, wrong)
-allowed = {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "OUTPUT_DIR", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "LC_CTYPE"}
+allowed = {"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "OUTPUT_DIR", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+allowed |= {"LC_CTYPE"}
 for name in set(os.environ) - allowed:
     breach("variable " + name)
 print("HELD")

@@ -143,7 +143,8 @@ import os, resource, signal
 print(oct(os.umask(0)), os.getpriority(0, 0), os.sched_getaffinity(0), sorted(os.environ), os.getcwd().count("/"))
 print([resource.getrlimit(kind) for kind in range(16)])
 print(signal.pthread_sigmask(signal.SIG_BLOCK, []), [signal.getsignal(n) for n in (1, 2, 13, 15, 17)])
-print([open("/proc/self/" + name).read().strip() for name in ("oom_score_adj", "comm", "coredump_filter", "personality")])
+for name in ("oom_score_adj", "comm", "coredump_filter", "personality"):
+    print(name, open("/proc/self/" + name).read().strip())
 """,
         twin="import os\nos.umask(0o77)\nos.nice(1)\nprint('FINE')",
     ),
