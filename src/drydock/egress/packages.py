@@ -1,0 +1,203 @@
+"""The grant `packages`: the pages of an index, and the files that the pages served to this box linked to."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+from drydock.egress.address import Kind, leads_to
+from drydock.egress.denial import Refused
+from drydock.egress.grants import Ecosystem, PackagesGrant
+from drydock.egress.head import Head
+from drydock.egress.pages.simple import (
+    JSON_TYPE,
+    BadPage,
+    Linked,
+    Rewrite,
+    parse_simple,
+    write_html,
+    write_json,
+)
+from drydock.egress.reply import Reply
+from drydock.egress.upstream import Answer, Meter, Upstream, redirect
+from drydock.egress.url import URL
+
+_SIMPLE = re.compile(r"/pypi/simple/([A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?)/?", re.ASCII)
+_FILE = re.compile(r"/files/([0-9a-f]{32})/([A-Za-z0-9._+!%-]{1,400})", re.ASCII)
+_RANGE = re.compile(r"bytes=(?:\d{1,15}-\d{0,15}|-\d{1,15})", re.ASCII)
+_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{0,128}"', re.ASCII)
+_DATE = re.compile(r"[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT", re.ASCII)
+_ASKED = {"range": (_RANGE,), "if-range": (_TAG, _DATE), "if-none-match": (_TAG,), "if-modified-since": (_DATE,)}
+"""The only headers of the box that go on, each in this form or not at all."""
+_TOLD = ("content-type", "content-range", "accept-ranges", "etag", "last-modified", "content-encoding")
+"""The only headers of a file's host that come back, besides the length."""
+_SIMPLE_ACCEPT = f"{JSON_TYPE}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
+_REMEDY = "ask for /pypi/simple/NAME/ or /npm/NAME, and for files by the links of such a page"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that this box may ask for, since a page that it was served links to it."""
+
+    url: URL
+    filename: str
+    metadata: bool
+    kind: Kind
+    """Of the address that the page came from."""
+    grant: PackagesGrant
+
+
+class Packages:
+    def __init__(self, grants: list[PackagesGrant], upstream: Upstream, meter: Meter) -> None:
+        self._indexes: dict[Ecosystem, PackagesGrant] = {grant.ecosystem: grant for grant in grants}
+        self._upstream = upstream
+        self._meter = meter
+        self._files: dict[str, File] = {}
+
+    async def serve(self, head: Head, reply: Reply) -> None:
+        if project := _SIMPLE.fullmatch(head.target):
+            await self._simple(re.sub(r"[-_.]+", "-", project[1]).lower(), head, reply)
+        elif file := _FILE.fullmatch(head.target):
+            await self._file(file[1], unquote(file[2]), head, reply)
+        else:
+            raise Refused("path", f"this is no page of a package index; {_REMEDY}", path=head.target)
+
+    async def _simple(self, name: str, head: Head, reply: Reply) -> None:
+        grant = self._index("pypi", head)
+        found = await self._page(grant, name + "/", _SIMPLE_ACCEPT)
+        if isinstance(found, int):
+            await _missing(found, name, reply)
+            return
+        body, kind, answer = found
+        links = self._links(head, answer, grant)
+        as_json = JSON_TYPE in head.headers.get("accept", "")
+
+        def work() -> bytes:
+            page = parse_simple(kind, body, answer.url, name)
+            return write_json(page, links) if as_json else write_html(page, links)
+
+        told = await _written(work, answer)
+        await reply.whole(200, {"content-type": JSON_TYPE if as_json else "text/html; charset=utf-8"}, told)
+
+    async def _page(self, grant: PackagesGrant, name: str, accept: str) -> tuple[bytes, str, Answer] | int:
+        """A page's bytes, type and origin; or the status that says there is none."""
+        index = grant.index
+        url = URL(index.scheme, index.host, index.port, index.path + name)
+        most = self._meter.bounds.page_bytes
+
+        def judge(hop: URL) -> None:
+            if not hop.below(index):
+                raise redirect(url, "is the index, and redirected to a page that is not below it")
+
+        secret = grant.credential.authorization if grant.credential else None
+        async with self._upstream.fetch(
+            "GET", url, {"Accept": accept}, furthest=Kind.ODD, judge=judge, authorization=lambda hops: secret
+        ) as answer:
+            if answer.status in (404, 410):
+                return answer.status
+            if answer.status != 200:
+                raise _failed(answer)
+            if answer.headers.get("content-encoding", "identity").lower() != "identity":
+                raise _bad(answer, "it is compressed, which was not asked for")
+            body = bytearray()
+            async for piece in answer.body():
+                body += piece
+                if len(body) > most:
+                    raise _bad(answer, f"it is over {most} bytes")
+            return bytes(body), answer.headers.get("content-type", ""), answer
+
+    async def _file(self, key: str, filename: str, head: Head, reply: Reply) -> None:
+        file = self._files.get(key)
+        if file is None:
+            raise Refused("path", f"no page served to this box links to this file; {_REMEDY}", path=head.target)
+        url = file.url
+        if file.metadata and filename == file.filename + ".metadata":
+            url = URL(url.scheme, url.host, url.port, url.path + ".metadata")
+        elif filename != file.filename:
+            raise Refused("path", f"the page links to {file.filename}; {_REMEDY}", path=head.target)
+        secret = file.grant.credential.authorization if file.grant.credential else None
+        own = file.grant.index.origin
+
+        def authorization(hops: list[URL]) -> str | None:
+            """Once a chain has left the index's origin, no redirect brings the credential back into play."""
+            return secret if all(hop.origin == own for hop in hops) else None
+
+        async with self._upstream.fetch(
+            head.method,
+            url,
+            _passed_on(head),
+            furthest=file.kind if url.origin == own else leads_to(file.kind),
+            judge=lambda hop: None,
+            authorization=authorization,
+        ) as answer:
+            await send_body(answer, head, reply, self._meter)
+
+    def _links(self, head: Head, answer: Answer, grant: PackagesGrant) -> Rewrite:
+        """Each link is remembered under a name that tells nothing of where it leads."""
+        host = head.headers["host"]
+
+        def rewrite(linked: Linked) -> str:
+            key = hashlib.blake2b(str(linked.url).encode(), digest_size=16).hexdigest()
+            if key not in self._files and len(self._files) >= self._meter.bounds.links:
+                raise Refused(
+                    "links", f"this box may know {self._meter.bounds.links} files; ask for fewer packages", status=429
+                )
+            self._files[key] = File(linked.url, linked.filename, bool(linked.metadata), answer.kind, grant)
+            return f"http://{host}/files/{key}/{quote(linked.filename, safe='')}"
+
+        return rewrite
+
+    def _index(self, ecosystem: Ecosystem, head: Head) -> PackagesGrant:
+        if ecosystem not in self._indexes:
+            known = ", ".join(self._indexes) or "none"
+            raise Refused("grant", f"no {ecosystem} index is granted to this box (granted: {known})", path=head.target)
+        return self._indexes[ecosystem]
+
+
+async def send_body(answer: Answer, head: Head, reply: Reply, meter: Meter) -> None:
+    if answer.status not in (200, 206, 304, 404, 410, 416):
+        raise _failed(answer)
+    if answer.length and head.method == "GET":
+        meter.expect(answer.length, answer.url)
+    told = {name: answer.headers[name] for name in _TOLD if name in answer.headers}
+    await reply.begin(answer.status, told, answer.length)
+    async for piece in answer.body():
+        await reply.write(piece)
+    await reply.end()
+
+
+async def _written(work: Callable[[], bytes], answer: Answer) -> bytes:
+    """In a thread: a large page takes a second, and the loop serves others meanwhile."""
+    try:
+        return await asyncio.to_thread(work)
+    except BadPage as wrong:
+        raise _bad(answer, str(wrong)) from None
+
+
+async def _missing(status: int, name: str, reply: Reply) -> None:
+    """Not a refusal: the index was asked and has no such project."""
+    await reply.whole(status, {"content-type": "text/plain"}, f"the index has no package {name}\n".encode())
+
+
+def _passed_on(head: Head) -> Mapping[str, str]:
+    asked = ((name, head.headers.get(name, "")) for name in _ASKED)
+    return {name: value for name, value in asked if any(form.fullmatch(value) for form in _ASKED[name])}
+
+
+def _bad(answer: Answer, why: str) -> Refused:
+    sentence = (
+        f"the page that {answer.url.host} sent cannot be used: {why}; ask the operator to look at the index setting"
+    )
+    return Refused("page", sentence, host=answer.url.host, path=answer.url.path, status=502)
+
+
+def _failed(answer: Answer) -> Refused:
+    unknown = answer.status in (401, 403, 407)
+    what = "ask the operator to look at the index's credential" if unknown else "try again later"
+    status = answer.status if answer.status in (429, 500, 502, 503, 504) else 502
+    sentence = f"{answer.url.host} answered {answer.status}; {what}"
+    return Refused("upstream", sentence, host=answer.url.host, path=answer.url.path, status=status)

@@ -1,0 +1,35 @@
+"""The links of an HTML page. An index page is a list of anchors, so this is no HTML parser: it knows tags, attributes
+and comments, and takes time linear to the page's size whatever stands in it, which the standard library's does not."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+
+_TAG = re.compile(r"<(?:!--|([A-Za-z][A-Za-z0-9]*+))")
+_ATTRIBUTE = re.compile(r"[\s/]*+([^\s=>\"'/<]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>\"'<]++)))?+")
+
+
+def anchors(page: str) -> Iterator[tuple[str, dict[str, str], str]]:
+    """Every `a` and `base`: its name, its attributes, and the text up to the next tag."""
+    at = 0
+    while found := _TAG.search(page, at):
+        at = found.end()
+        name = (found[1] or "").lower()
+        if found[1] is None:
+            at = page.find("-->", at) + 3
+            if at < 3:
+                return
+            continue
+        attributes: dict[str, str] = {}
+        while given := _ATTRIBUTE.match(page, at):
+            at = given.end()
+            value = next((one for one in given.groups()[1:] if one is not None), "")
+            if name in ("a", "base"):
+                attributes.setdefault(given[1].lower(), html.unescape(value))
+        closing = page.find(">", at, at + 64)
+        at = closing + 1 if closing >= 0 else at
+        if name in ("a", "base"):
+            text = page[at : at + 512].partition("<")[0]
+            yield name, attributes, html.unescape(text).strip()
