@@ -13,7 +13,7 @@ import asyncio
 import itertools
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from drydock.box.collect import Bounds, Collected, collect
 from drydock.box.doors import Doors, Handler
 from drydock.box.held_program import HeldProgram
 from drydock.box.limits import Limits
-from drydock.box.program import Program
+from drydock.box.program import Layer, Program
 from drydock.box.slot import Message, Parked, Slot
 from drydock.box.verdict import EXT4_UNUSABLE, is_full
 from drydock.box.yard import Yard
@@ -37,11 +37,13 @@ _names = itertools.count(1)
 class HeldBox:
     """Owns a slot, its disk and its programs, from `open` to `close`."""
 
-    def __init__(self, yard: Yard, home: Path, limits: Limits, doors: Mapping[int, Handler]) -> None:
+    def __init__(
+        self, yard: Yard, home: Path, limits: Limits, doors: Mapping[int, Handler], layers: Sequence[Layer]
+    ) -> None:
         self._yard, self._home = yard, home
         # A disk's pages are the kernel's to reclaim, so unlike a tmpfs they need no room in the memory limit.
         self.limits = replace(limits, work_bytes=0)
-        self._doors = Doors(doors)
+        self._doors, self._layers = Doors(doors), layers
         self._uid = yard.uids.reserve()
         self._group: Cgroup | None = yard.group(f"held-{os.getpid()}-{next(_names)}")
         self._slot: Slot | None = None
@@ -62,10 +64,11 @@ class HeldBox:
         *,
         disk_bytes: int,
         doors: Mapping[int, Handler] | None = None,
+        layers: Sequence[Layer] = (),
         restore: Path | None = None,
     ) -> HeldBox:
         """A box over the disk in `home`, made if it is not there; from a snapshot if one is given."""
-        box = cls(yard, home, limits, doors or {})
+        box = cls(yard, home, limits, doors or {}, layers)
         try:
             await box._open(disk_bytes)
             if restore is not None:
@@ -87,6 +90,7 @@ class HeldBox:
             on_broken=self._on_broken,
             disk=self.disk,
             doors=self._doors.ports,
+            layers=self._layers,
         )
         await self._slot.start()
         try:

@@ -72,11 +72,12 @@ def stage(wanted: "list[list[str]]", image: "str | None") -> "list[tuple[str, st
             code = ctypes.get_errno()
             raise OSError(code, f"{what}: {os.strerror(code)}")
 
-    sources = [os.open(source, os.O_PATH | os.O_CLOEXEC) for source, _ in wanted]
     if image is not None:
         device, loop = attach(image)  # before the stage covers the folder that it may be in
     check(libc.unshare(CLONE_NEWNS), "unshare")
     check(libc.mount(b"none", b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None), "make mounts private")
+    # In the new namespace, whose mounts alone can be bound here, and before the stage covers what they may be in.
+    sources = [os.open(source, os.O_PATH | os.O_CLOEXEC) for source, _ in wanted]
     check(libc.mount(b"tmpfs", STAGE, b"tmpfs", ctypes.c_ulong(MS_NOSUID | MS_NODEV), b"mode=0755"), "mount stage")
     binds = []
     for number, (fd, (_, inside)) in enumerate(zip(sources, wanted)):

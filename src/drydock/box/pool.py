@@ -242,6 +242,9 @@ class Pool:
                 running.on_ended(message)
         elif "fault" in message and place.running is not None:
             place.running.on_fault(message["fault"])
+        elif "unmounted" in message and place.running is not None:
+            self._log.error("layer_not_mounted", slot=place.number, why=message["unmounted"])
+            place.running.on_unmounted(message["unmounted"])
         elif "failed" in message:
             self._log.error("box_failed", slot=place.number, why=message["failed"])
             if place.running is not None:

@@ -14,6 +14,8 @@ WORK = "/box/work"
 TMP = "/box/tmp"
 HOME = "/box/home"
 CODE = "/box/code"
+Layer = tuple[str, str]
+"""A tree of the store by its name, and the place of wall.LAYER_PLACES where it is mounted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Program:
     cwd: str = ""
     """Relative to the work folder."""
     stdin: bytes = b""
+    layers: Sequence[Layer] = ()
+    """Of single-use boxes; a held box mounts its own when it opens."""
     read_only: bool = False
     """Held boxes: this program may not write the work folder."""
 

@@ -88,6 +88,7 @@ class Running:
                 "rlimits": resource_limits(self._limits, counted_by_group=group is not None),
                 "size": (self._limits.work_bytes, self._limits.inodes),
                 "doors": self._doors.ports,
+                "layers": list(program.layers),
             }
             self._started = time.monotonic()
             self._slot.send(head, [*fds, *(capture.write_end for capture in self._captures)])
@@ -104,6 +105,9 @@ class Running:
 
     def on_fault(self, why: str) -> None:
         self._witness.fault = why
+
+    def on_unmounted(self, why: str) -> None:
+        self._witness.unmounted = why
 
     def on_doors(self, ports: list[int], listeners: list[int]) -> None:
         self._doors.open(ports, listeners)
@@ -147,7 +151,7 @@ class Running:
             cpu_ms=cpu_us // 1000,
             peak_memory_bytes=peak,
             survivors=int(message["survivors"]),
-            detail=self._witness.fault,
+            detail=self._witness.detail,
         )
 
 

@@ -18,6 +18,7 @@ from drydock.box.cgroup import Cgroup
 from drydock.box.disk import Disk
 from drydock.box.inside import messages
 from drydock.box.limits import Limits
+from drydock.box.program import Layer
 from drydock.box.yard import Yard
 from drydock.errors import BoxFailed
 
@@ -56,6 +57,7 @@ class Slot:
         on_broken: Callable[[], None],
         disk: Disk | None = None,
         doors: Sequence[int] = (),
+        layers: Sequence[Layer] = (),
     ) -> None:
         """With a `disk` it is a held box, whose programs share it; without, boxes are parked in it one by one."""
         self.cgroup = cgroup
@@ -63,7 +65,7 @@ class Slot:
         self._throttled = True
         self._yard = yard
         self._uid = uid
-        self._disk, self._doors = disk, list(doors)
+        self._disk, self._doors, self._layers = disk, list(doors), list(layers)
         self._on_message = on_message
         self._on_broken = on_broken
         self._process: subprocess.Popen[bytes] | None = None
@@ -80,7 +82,9 @@ class Slot:
         if self.cgroup is not None:
             self.cgroup.make(self.limits)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
-        built = wall.build(self._yard.host.interpreter, self._disk.folder if self._disk else None)
+        built = wall.build(
+            self._yard.host.interpreter, str(self._yard.store), self._disk.folder if self._disk else None
+        )
         order = {
             "ctl": theirs.fileno(),
             "procs": self.cgroup.procs_files() if self.cgroup is not None else [],
@@ -124,6 +128,7 @@ class Slot:
             "work_bytes": self.limits.work_bytes,
             "inodes": self.limits.inodes,
             "doors": self._doors,
+            "layers": self._layers,
             # A renewed interpreter still has what it took on the first time, and could not take it off.
             "outer_filter": outer if first else b"",
             "inner_filter": inner,

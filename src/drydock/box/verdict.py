@@ -19,11 +19,19 @@ class Witness:
         self.killed_for: Reason | None = None
         self.fault: str | None = None
         """Why it could not be started."""
+        self.unmounted: str | None = None
+        """Why a layer that it needs could not be mounted; it was not started then."""
+
+    @property
+    def detail(self) -> str | None:
+        return self.fault if self.unmounted is None else "its packages could not be mounted"
 
     def memory_ran_out(self) -> bool:
         return self._group is not None and self._group.oom_kills() > self._ooms
 
     def reason(self, exit_code: int | None, signal: str | None, disk_is_full: Callable[[], bool]) -> Reason:
+        if self.unmounted is not None:
+            return "box_failed"
         if self.fault is not None:
             return "start_failed"
         if exit_code == 0:

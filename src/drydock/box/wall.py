@@ -12,7 +12,10 @@ HOSTNAME = "sandbox"
 NAMESPACES = ("user", "pid", "net", "ipc", "uts")
 # What the zygote needs to make a box, in its own user namespace only; the box drops all of them before the tenant.
 # CAP_SYS_PTRACE: entering a pid namespace by the pidfd of its first process asks for it, since ours is not dumpable.
-ZYGOTE_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_SETPCAP", "CAP_SYS_PTRACE")
+# CAP_SYS_CHROOT: entering a mount namespace asks for it, since that changes the root folder.
+ZYGOTE_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_SETPCAP", "CAP_SYS_PTRACE", "CAP_SYS_CHROOT")
+LAYER_PLACES = ("/packages", "/node_modules", "/tools")
+"""Where a box's layers may be mounted: at the root, never below a folder that a tenant can write."""
 DEVICES = ("null", "zero", "full", "random", "urandom")
 SHARED_ETC_FOLDERS = ("alternatives", "ssl/certs", "fonts")
 SHARED_ETC_FILES = ("ld.so.cache", "localtime", "mime.types", "matplotlibrc")
@@ -45,8 +48,8 @@ class Wall:
     """As root: host folder -> place inside, bound by the launcher before it gives up root."""
 
 
-def build(interpreter: Interpreter, disk: str | None) -> Wall:
-    """`disk` is the folder of a held box that becomes /box; a single-use box mounts a fresh tmpfs there each time."""
+def build(interpreter: Interpreter, store: str, disk: str | None) -> Wall:
+    """`store` is the folder of read-only trees, which every box takes out of its sight again; `disk` is the folder of a held box that becomes /box; a single-use box mounts a fresh tmpfs there each time."""
     to = ["--unshare-" + namespace for namespace in NAMESPACES]
     to += ["--unshare-cgroup-try", "--uid", str(UID_INSIDE), "--gid", str(UID_INSIDE), "--hostname", HOSTNAME]
     to += ["--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL"]
@@ -72,10 +75,13 @@ def build(interpreter: Interpreter, disk: str | None) -> Wall:
     to += ["--remount-ro", "/dev"]
     to += ["--proc", "/proc", "--dir", "/box", "--symlink", "/box/tmp", "/tmp", "--symlink", "/box/work", "/work"]
     to += ["--dir", "/var", "--symlink", "/box/tmp", "/var/tmp", "--dir", "/run"]
+    for place in LAYER_PLACES:
+        to += ["--dir", place]
     files = [(str(path), f"/drydock/_drydock/{path.name}") for path in sorted(INSIDE.glob("*.py"))]
     files.append((str(INSIDE / "__main__.py"), "/drydock/__main__.py"))
     files += [("/etc/" + name, "/etc/" + name) for name in SHARED_ETC_FILES if os.path.isfile("/etc/" + name)]
     staged = [(folder, folder) for folder in interpreter.folders]
+    staged.append((store, "/store"))
     if disk is not None:
         staged.append((disk, "/box"))
     return Wall(to, files, staged)

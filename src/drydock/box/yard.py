@@ -23,6 +23,8 @@ class Yard:
     """Of a box for which nobody asks for others."""
     uids: Uids
     log: Log
+    store: Path
+    """Read-only trees that boxes may be given, each a folder; see Program.layers."""
     spawner: Executor
     """One thread that lives as long as the server: bubblewrap dies with the thread that started it."""
 
@@ -34,7 +36,13 @@ class Yard:
             for name in found.hierarchy.left_over():
                 found.hierarchy.group(name).remove()
         return cls(
-            found, layer_bytes(host.machine()), limits, Uids(uid_base), log, ThreadPoolExecutor(1, "drydock-spawner")
+            found,
+            layer_bytes(host.machine()),
+            limits,
+            Uids(uid_base),
+            log,
+            make_store(data),
+            ThreadPoolExecutor(1, "drydock-spawner"),
         )
 
     def group(self, name: str) -> Cgroup | None:
@@ -45,3 +53,12 @@ class Yard:
         self.uids.close()
         if self.host.hierarchy is not None:
             self.host.hierarchy.remove()
+
+
+def make_store(data: Path) -> Path:
+    """Its folders are open to all, since a box reads them under a uid of its own; the data folder around it is not."""
+    store = data.resolve() / "layers"
+    for folder in (store, store / "empty"):
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        folder.chmod(0o755)
+    return store

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def serve(ctl: socket, seccomp: kernel.SeccompFilter, doors: list[int]) -> None:
+def serve(ctl: socket, seccomp: kernel.SeccompFilter, doors: list[int], layers: list[tuple[str, str]]) -> None:
+    store = stage.Store()
+    store.show(layers)
+    store.hide()
     _Held(ctl, seccomp, doors).serve()
 
 

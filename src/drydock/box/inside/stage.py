@@ -10,6 +10,9 @@ import struct
 from . import kernel, messages
 
 ROOT = "/box"
+STORE = b"/store"
+EMPTY = b"/empty"
+"""A folder of the store with nothing in it: older kernels want at least two folders under an overlay."""
 WORK = ROOT + "/work"
 TMP = ROOT + "/tmp"
 HOME = ROOT + "/home"
@@ -49,6 +52,30 @@ def mount_proc() -> None:
     """A /proc of the box's own pid namespace. The kernel's command line is the host's business, so it reads empty."""
     kernel.mount(b"proc", b"/proc", b"proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
     kernel.mount(b"/dev/null", b"/proc/cmdline", b"", kernel.MS_BIND)
+
+
+class Store:
+    """The slot's store of read-only trees: its box sees the trees that its head names, and never the store itself."""
+
+    def __init__(self) -> None:
+        self._slot_mounts = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+
+    def hide(self) -> None:
+        """In a box's own mount namespace, while it is being made and nobody waits."""
+        kernel.umount(STORE)
+
+    def show(self, layers: list[tuple[str, str]]) -> None:
+        """Mount trees at their places. An overlay, because a bind mount would tell its folder's path on the host."""
+        own = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+        kernel.setns(self._slot_mounts, kernel.CLONE_NEWNS)  # only from there the store can be seen
+        try:
+            trees = [kernel.overlay(b"%s/%s:%s%s" % (STORE, key.encode(), STORE, EMPTY)) for key, _ in layers]
+        finally:
+            kernel.setns(own, kernel.CLONE_NEWNS)
+            os.close(own)
+        for tree, (_, place) in zip(trees, layers):
+            kernel.attach(tree, os.fsencode(place))
+            os.close(tree)
 
 
 def hand_out_doors(ctl: _socket.socket, ports: list[int]) -> None:

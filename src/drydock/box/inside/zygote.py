@@ -44,7 +44,7 @@ def main() -> None:
     python.warm_up()
     try:
         if config["held"]:
-            held.serve(ctl, seccomp, config["doors"])
+            held.serve(ctl, seccomp, config["doors"], config["layers"])
         else:
             _Zygote(ctl, config, seccomp, fds[0] if fds else None).serve()
     except BrokenPipeError:
@@ -62,6 +62,7 @@ class _Zygote:
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self._renewal_asked, self._ask_renewal = os.pipe2(os.O_CLOEXEC)
         self._loopback = stage.Loopback()
+        self._store = stage.Store()
 
     def serve(self) -> None:
         idle = self._processes()
@@ -94,6 +95,7 @@ class _Zygote:
         """Everything up to the job is done ahead, while nobody waits."""
         os.setsid()
         kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC)
+        self._store.hide()
         stage.mount_tmpfs(self._tmpfs)
         stage.mount_proc()
         kernel.set_dumpable(True)  # harmless: nothing else lives in this pid namespace yet
@@ -108,9 +110,19 @@ class _Zygote:
             os._exit(_RENEW_EXIT)
         if head["size"] != self._size:
             stage.resize_tmpfs(stage.tmpfs_options(*head["size"]))
+        if head["layers"]:
+            self._mount(head["layers"])
         if head["doors"]:
             stage.hand_out_doors(self._ctl, head["doors"])
         tenant.become(head, fds, self._seccomp, self._ctl)
+
+    def _mount(self, layers: list[tuple[str, str]]) -> None:
+        """All of them, or no program is run."""
+        try:
+            self._store.show(layers)
+        except OSError as wrong:
+            messages.send(self._ctl, {"unmounted": str(wrong), "id": 0}, [])
+            os._exit(tenant.FAULT_EXIT)
 
     def _processes(self) -> int:
         """Processes of the slot: the kernel's own count, or where there is no group those that our /proc shows."""

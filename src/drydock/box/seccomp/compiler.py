@@ -21,7 +21,9 @@ ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 X32_BIT = 0x40000000
 
-MAKES_BOXES = frozenset({"clone", "mount", "setns", "unshare"})
+MAKES_BOXES = frozenset(
+    {"clone", "fsconfig", "fsmount", "fsopen", "mount", "move_mount", "setns", "umount2", "unshare"}
+)
 """What the zygote needs beyond what a tenant may do."""
 
 Fragment = list[Instruction]
