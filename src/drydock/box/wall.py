@@ -49,7 +49,10 @@ class Wall:
 
 
 def build(interpreter: Interpreter, store: str, disk: str | None) -> Wall:
-    """`store` is the folder of read-only trees, which every box takes out of its sight again; `disk` is the folder of a held box that becomes /box; a single-use box mounts a fresh tmpfs there each time."""
+    """`store` is the folder of read-only trees, which every box takes out of its sight again.
+
+    `disk` is the folder of a held box that becomes /box; a single-use box mounts a fresh tmpfs there each time.
+    """
     to = ["--unshare-" + namespace for namespace in NAMESPACES]
     to += ["--unshare-cgroup-try", "--uid", str(UID_INSIDE), "--gid", str(UID_INSIDE), "--hostname", HOSTNAME]
     to += ["--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL"]
