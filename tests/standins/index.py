@@ -18,6 +18,7 @@ import hashlib
 import html
 import json
 import re
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -152,7 +153,12 @@ def instead(body: bytes, **headers: str) -> Behaviour:
 class Host:
     """One listening port: pages by path, faults by path, and a log."""
 
-    def __init__(self, name: str = "127.0.0.1", login: tuple[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        name: str = "127.0.0.1",
+        login: tuple[str, str] | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.asked: list[Asked] = []
         self.pages: Callable[[str, Asked], Page | None] = lambda path, asked: None
         self.closing = threading.Event()
@@ -161,6 +167,10 @@ class Host:
         self._server = ThreadingHTTPServer((name, 0), type("BoundExchange", (Exchange,), {"host": self}))
         self._server.daemon_threads = True
         self._server.handle_error = lambda request, client_address: None  # type: ignore[method-assign]
+        if tls is not None:
+            # The handshake belongs to the connection's own thread: a slow client must not keep others waiting.
+            listener = self._server.socket
+            self._server.socket = tls.wrap_socket(listener, server_side=True, do_handshake_on_connect=False)
         self.port: int = self._server.server_address[1]
         self.origin = f"http://{name}:{self.port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)

@@ -7,12 +7,14 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 from urllib.parse import quote, unquote
 
 from drydock.egress.address import Kind, leads_to
 from drydock.egress.denial import Refused
 from drydock.egress.grants import Ecosystem, PackagesGrant
 from drydock.egress.head import Head
+from drydock.egress.pages.npm import SHORT_TYPE, rewrite_packument, tarball
 from drydock.egress.pages.simple import (
     JSON_TYPE,
     BadPage,
@@ -27,16 +29,21 @@ from drydock.egress.upstream import Answer, Meter, Upstream, redirect
 from drydock.egress.url import URL
 
 _SIMPLE = re.compile(r"/pypi/simple/([A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?)/?", re.ASCII)
+_NPM_NAME = r"(?:@([A-Za-z0-9~][A-Za-z0-9._~-]{0,126})(?:/|%2[fF]))?([A-Za-z0-9~][A-Za-z0-9._~-]{0,213})"
+_NPM = re.compile(rf"/npm/{_NPM_NAME}", re.ASCII)
+_TARBALL = re.compile(rf"/npm/{_NPM_NAME}/-/([A-Za-z0-9._~+-]{{1,255}}\.tgz)", re.ASCII)
+"""As lock files name a tarball. The package's page decides whether it is one."""
 _FILE = re.compile(r"/files/([0-9a-f]{32})/([A-Za-z0-9._+!%-]{1,400})", re.ASCII)
 _RANGE = re.compile(r"bytes=(?:\d{1,15}-\d{0,15}|-\d{1,15})", re.ASCII)
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e]{0,128}"', re.ASCII)
 _DATE = re.compile(r"[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT", re.ASCII)
 _ASKED = {"range": (_RANGE,), "if-range": (_TAG, _DATE), "if-none-match": (_TAG,), "if-modified-since": (_DATE,)}
 """The only headers of the box that go on, each in this form or not at all."""
-_TOLD = ("content-type", "content-range", "accept-ranges", "etag", "last-modified", "content-encoding")
+TOLD = ("content-type", "content-range", "accept-ranges", "etag", "last-modified", "content-encoding")
 """The only headers of a file's host that come back, besides the length."""
 _SIMPLE_ACCEPT = f"{JSON_TYPE}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 _REMEDY = "ask for /pypi/simple/NAME/ or /npm/NAME, and for files by the links of such a page"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,10 @@ class Packages:
     async def serve(self, head: Head, reply: Reply) -> None:
         if project := _SIMPLE.fullmatch(head.target):
             await self._simple(re.sub(r"[-_.]+", "-", project[1]).lower(), head, reply)
+        elif package := _NPM.fullmatch(head.target):
+            await self._npm(_npm_page(package), head, reply)
+        elif locked := _TARBALL.fullmatch(head.target):
+            await self._npm_tarball(_npm_page(locked), locked[3], head, reply)
         elif file := _FILE.fullmatch(head.target):
             await self._file(file[1], unquote(file[2]), head, reply)
         else:
@@ -83,6 +94,32 @@ class Packages:
         told = await _written(work, answer)
         await reply.whole(200, {"content-type": JSON_TYPE if as_json else "text/html; charset=utf-8"}, told)
 
+    async def _npm(self, name: str, head: Head, reply: Reply) -> None:
+        grant = self._index("npm", head)
+        kind = SHORT_TYPE if SHORT_TYPE in head.headers.get("accept", "") else "application/json"
+        found = await self._page(grant, name, kind)
+        if isinstance(found, int):
+            await _missing(found, name, reply)
+            return
+        body, _, answer = found
+        links = self._links(head, answer, grant)
+        told = await _written(lambda: rewrite_packument(body, answer.url, links), answer)
+        await reply.whole(200, {"content-type": kind}, told)
+
+    async def _npm_tarball(self, name: str, filename: str, head: Head, reply: Reply) -> None:
+        """A lock file names tarballs without having seen the page, so the relay looks into it."""
+        grant = self._index("npm", head)
+        found = await self._page(grant, name, SHORT_TYPE)
+        if isinstance(found, int):
+            await _missing(found, name, reply)
+            return
+        body, _, answer = found
+        linked = await _written(lambda: tarball(body, answer.url, filename), answer)
+        if linked is None:
+            raise Refused("path", f"the page of {name} links to no {filename}; {_REMEDY}", path=head.target)
+        file = File(linked.url, filename, False, answer.kind, grant)
+        await self._send(file, file.url, head, reply)
+
     async def _page(self, grant: PackagesGrant, name: str, accept: str) -> tuple[bytes, str, Answer] | int:
         """A page's bytes, type and origin; or the status that says there is none."""
         index = grant.index
@@ -90,7 +127,7 @@ class Packages:
         most = self._meter.bounds.page_bytes
 
         def judge(hop: URL) -> None:
-            if not hop.below(index):
+            if hop != url and not hop.below(index):
                 raise redirect(url, "is the index, and redirected to a page that is not below it")
 
         secret = grant.credential.authorization if grant.credential else None
@@ -100,7 +137,7 @@ class Packages:
             if answer.status in (404, 410):
                 return answer.status
             if answer.status != 200:
-                raise _failed(answer)
+                raise failed(answer)
             if answer.headers.get("content-encoding", "identity").lower() != "identity":
                 raise _bad(answer, "it is compressed, which was not asked for")
             body = bytearray()
@@ -119,6 +156,9 @@ class Packages:
             url = URL(url.scheme, url.host, url.port, url.path + ".metadata")
         elif filename != file.filename:
             raise Refused("path", f"the page links to {file.filename}; {_REMEDY}", path=head.target)
+        await self._send(file, url, head, reply)
+
+    async def _send(self, file: File, url: URL, head: Head, reply: Reply) -> None:
         secret = file.grant.credential.authorization if file.grant.credential else None
         own = file.grant.index.origin
 
@@ -160,17 +200,17 @@ class Packages:
 
 async def send_body(answer: Answer, head: Head, reply: Reply, meter: Meter) -> None:
     if answer.status not in (200, 206, 304, 404, 410, 416):
-        raise _failed(answer)
+        raise failed(answer)
     if answer.length and head.method == "GET":
         meter.expect(answer.length, answer.url)
-    told = {name: answer.headers[name] for name in _TOLD if name in answer.headers}
+    told = {name: answer.headers[name] for name in TOLD if name in answer.headers}
     await reply.begin(answer.status, told, answer.length)
     async for piece in answer.body():
         await reply.write(piece)
     await reply.end()
 
 
-async def _written(work: Callable[[], bytes], answer: Answer) -> bytes:
+async def _written(work: Callable[[], T], answer: Answer) -> T:
     """In a thread: a large page takes a second, and the loop serves others meanwhile."""
     try:
         return await asyncio.to_thread(work)
@@ -181,6 +221,10 @@ async def _written(work: Callable[[], bytes], answer: Answer) -> bytes:
 async def _missing(status: int, name: str, reply: Reply) -> None:
     """Not a refusal: the index was asked and has no such project."""
     await reply.whole(status, {"content-type": "text/plain"}, f"the index has no package {name}\n".encode())
+
+
+def _npm_page(found: re.Match[str]) -> str:
+    return f"@{found[1]}%2f{found[2]}" if found[1] else found[2]
 
 
 def _passed_on(head: Head) -> Mapping[str, str]:
@@ -195,7 +239,7 @@ def _bad(answer: Answer, why: str) -> Refused:
     return Refused("page", sentence, host=answer.url.host, path=answer.url.path, status=502)
 
 
-def _failed(answer: Answer) -> Refused:
+def failed(answer: Answer) -> Refused:
     unknown = answer.status in (401, 403, 407)
     what = "ask the operator to look at the index's credential" if unknown else "try again later"
     status = answer.status if answer.status in (429, 500, 502, 503, 504) else 502

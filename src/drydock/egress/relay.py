@@ -14,6 +14,7 @@ from drydock.egress.head import Head, read_head
 from drydock.egress.packages import Packages
 from drydock.egress.reply import Reply
 from drydock.egress.upstream import Meter, Upstream
+from drydock.egress.web import Web
 
 RECORDS = 100
 """Denials kept; those after are only counted."""
@@ -39,7 +40,7 @@ class Relay:
         self._meter = Meter(bounds)
         upstream = Upstream(Dialer(resolve, connect, tls), self._meter)
         self._packages = Packages([one for one in grants if isinstance(one, PackagesGrant)], upstream, self._meter)
-        self._web = any(isinstance(one, WebGrant) for one in grants)
+        self._web = Web(upstream, self._meter) if any(isinstance(one, WebGrant) for one in grants) else None
         self._serving: set[asyncio.Task[object]] = set()
         self._closed = False
 
@@ -99,9 +100,10 @@ class Relay:
 
     async def _route(self, head: Head, reply: Reply) -> None:
         if not head.target.startswith("/"):
-            raise Refused(
-                "grant", "only pages and files of the package index are granted to this box", path=head.target
-            )
+            if self._web is None:
+                raise Refused("grant", "the web is not granted to this box, only a package index", path=head.target)
+            await self._web.serve(head, reply)
+            return
         if not _OURS.fullmatch(head.headers["host"]):
             reply.last = True
             raise Refused(
