@@ -5,7 +5,19 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Column, Dialect, Index, Integer, LargeBinary, MetaData, String, Table
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Column,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+)
 from sqlalchemy import text as sql
 from sqlalchemy.types import TypeDecorator
 
@@ -91,4 +103,90 @@ keys = Table(
         sqlite_where=sql("revoked_at IS NULL"),
         postgresql_where=sql("revoked_at IS NULL"),
     ),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("dialect", String(16), nullable=False),
+    Column("caller", String(128), nullable=False),
+    Column("client_id", String(128)),
+    Column("idempotency_key", String(255)),
+    Column("body_hash", String(64)),
+    Column("repo", String(512)),
+    Column("installation", BigInteger),
+    Column("spec", JSON, nullable=False),
+    Column("status", String(12), nullable=False),
+    Column("phase", String(16), nullable=False),
+    # The fence: whoever claims the run counts it up, and a writer of an older epoch is refused.
+    Column("epoch", Integer, nullable=False),
+    Column("worker", String(64)),
+    Column("segment", Integer, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    Column("started_at", Moment),
+    Column("ended_at", Moment),
+    Column("expires_at", Moment),
+    Column("last_seq", Integer, nullable=False),
+    Column("last_hash", String(64), nullable=False),
+    Column("control", JSON, nullable=False),
+    Column("usage", JSON, nullable=False),
+    Column("result", JSON(none_as_null=True)),
+    Index("runs_client", "caller", "client_id", unique=True),
+    Index("runs_once", "caller", "idempotency_key", unique=True),
+    Index("runs_newest", "caller", "updated_at", "id"),
+    Index("runs_of_installation", "installation", "updated_at"),
+    Index("runs_expiry", "expires_at"),
+    Index(
+        "runs_living",
+        "status",
+        sqlite_where=sql("ended_at IS NULL"),
+        postgresql_where=sql("ended_at IS NULL"),
+    ),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("run", String(36), ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("seq", Integer, primary_key=True),
+    Column("type", String(64), nullable=False),
+    # Says where in the run it was told: a step that is done again finds what it has told already.
+    Column("key", String(128), nullable=False),
+    Column("data", JSON, nullable=False),
+    Column("recorded_at", Moment, nullable=False),
+    Column("hash", String(64), nullable=False),
+    Index("events_once", "run", "key", unique=True),
+)
+
+steps = Table(
+    "steps",
+    metadata,
+    Column("run", String(36), ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("name", String(128), primary_key=True),
+    Column("began_at", Moment, nullable=False),
+    Column("ended_at", Moment),
+    Column("result", JSON(none_as_null=True)),
+)
+
+inbox = Table(
+    "inbox",
+    metadata,
+    Column("run", String(36), ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("kind", String(32), nullable=False),
+    Column("key", String(100)),
+    Column("body", JSON, nullable=False),
+    Column("recorded_at", Moment, nullable=False),
+    # The step that took it: a replay of that step takes the same ones again.
+    Column("taken_by", String(128)),
+    Index("inbox_once", "run", "key", unique=True),
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("seen_at", Moment, nullable=False),
 )

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from drydock.errors import CannotStart
 from drydock.store.database import Database
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest step. Kept here so that a database that is up to date costs one query, and not Alembic's ten megabytes."""
 
 _LOCK = 0x64727964
