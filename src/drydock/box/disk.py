@@ -1,4 +1,4 @@
-"""The disk of a held box. As root a sparse ext4 image, so that the kernel itself holds its size; else a plain folder."""
+"""The disk of a held box: as root a sparse ext4 image, so that the kernel itself holds its size, else a folder."""
 
 from __future__ import annotations
 

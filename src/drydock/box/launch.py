@@ -1,4 +1,4 @@
-"""The step between the server and bubblewrap, a program of its own: enter the groups, stage the mounts, stop being root.
+"""The step between server and bubblewrap, a program of its own: enter the groups, stage the mounts, stop being root.
 
     python3 -I -S launch.py '{"procs": [...], "uid": 300001, ...}'      (fd 3: the slot's control socket)
 

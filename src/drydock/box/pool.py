@@ -101,7 +101,7 @@ class Pool:
                 await ways_out.close()
 
     async def renewed(self) -> None:
-        """Return once no parked interpreter has served anybody; for whoever wants the next program to have a new one."""
+        """Return once no parked interpreter has served anybody, so that the next program has a new one."""
         while any(place.served or place.parked is None for place in self._places):
             self._news.clear()
             await self._news.wait()
@@ -189,7 +189,8 @@ class Pool:
             self._renew(place)
 
     def _renew(self, place: _Place) -> None:
-        assert place.slot is not None and place.parked is not None
+        assert place.slot is not None
+        assert place.parked is not None
         place.served = 0
         place.parked.close()
         place.parked = None

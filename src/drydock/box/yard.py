@@ -1,4 +1,4 @@
-"""All that boxes of one server share: what the host offers, the uids, the system call filter, the thread that spawns."""
+"""What boxes of one server share: what the host offers, the uids, the system call filter, the thread that spawns."""
 
 from __future__ import annotations
 

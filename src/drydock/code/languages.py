@@ -28,7 +28,7 @@ class Language:
     suffix: str
 
     def script(self, taken: Mapping[str, bytes]) -> str:
-        """Where the source goes. Node resolves `./x` from the script's own folder, so it lies beside the caller's files."""
+        """Where the source goes: for Node, which resolves `./x` from there, beside the caller's files."""
         if self.name != "node":
             return f"{CODE}/main{self.suffix}"
         name, number = f"main{self.suffix}", 0

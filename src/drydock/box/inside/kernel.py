@@ -100,8 +100,8 @@ def clone_sleeper() -> int:
     The child shares our memory (CLONE_VM), so nothing is copied, and its whole life is the C library's pause():
     no Python runs in it. It ignores SIGCHLD, by which the kernel reaps orphans of the namespace by itself, and
     as a namespace's first process it can be killed from outside only. Every other signal stays blocked in it: one
-    that the tenant sent would run the interpreter's handler in memory that is also ours. When it dies, the kernel kills every other
-    process of the namespace and does not let it be reaped before all of them are gone.
+    that the tenant sent would run the interpreter's handler in memory that is also ours. When it dies, the kernel
+    kills every other process of the namespace and does not let it be reaped before all of them are gone.
     """
     global _stack_top
     if _stack_top is None:

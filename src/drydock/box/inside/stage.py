@@ -73,7 +73,7 @@ class Store:
         finally:
             kernel.setns(own, kernel.CLONE_NEWNS)
             os.close(own)
-        for tree, (_, place) in zip(trees, layers):  # noqa: B905 - `strict` is younger than 3.9
+        for tree, (_, place) in zip(trees, layers):
             kernel.attach(tree, os.fsencode(place))
             os.close(tree)
 
