@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 def serve(ctl: socket, seccomp: kernel.SeccompFilter, doors: list[int], layers: list[tuple[str, str]]) -> None:
     store = stage.Store()
-    store.show(layers)
     store.hide()
+    store.show(layers)
     _Held(ctl, seccomp, doors).serve()
 
 

@@ -61,7 +61,12 @@ class Store:
         self._slot_mounts = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
 
     def hide(self) -> None:
-        """In a box's own mount namespace, while it is being made and nobody waits."""
+        """Move on to a mount namespace without it, in which all boxes of the slot begin.
+
+        Not each box by itself: a mount table is readable by all in the same pid namespace, that of the sleeper
+        included, and the store's line in it tells a path of the host.
+        """
+        kernel.unshare(kernel.CLONE_NEWNS)
         kernel.umount(STORE)
 
     def show(self, layers: list[tuple[str, str]]) -> None:

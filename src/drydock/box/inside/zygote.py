@@ -63,6 +63,7 @@ class _Zygote:
         self._renewal_asked, self._ask_renewal = os.pipe2(os.O_CLOEXEC)
         self._loopback = stage.Loopback()
         self._store = stage.Store()
+        self._store.hide()
 
     def serve(self) -> None:
         idle = self._processes()
@@ -95,7 +96,6 @@ class _Zygote:
         """Everything up to the job is done ahead, while nobody waits."""
         os.setsid()
         kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC)
-        self._store.hide()
         stage.mount_tmpfs(self._tmpfs)
         stage.mount_proc()
         kernel.set_dumpable(True)  # harmless: nothing else lives in this pid namespace yet

@@ -16,7 +16,6 @@ PYTHON = re.compile(
 )
 NODE = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*(?:@[A-Za-z0-9.*^~<>=| +-]+)?")
 ENVIRONMENT = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-PUBLIC_INDEX_HOST = "pypi.org"
 LONGEST = 512
 
 
@@ -40,8 +39,7 @@ def check_index(url: str, configured: str) -> None:
         host, port = parts.hostname, parts.port
     except ValueError:
         host = port = None
-    allowed = urlsplit(configured) if configured else None
-    wanted = (allowed.hostname, allowed.port) if allowed else (PUBLIC_INDEX_HOST, None)
-    if not host or parts.scheme not in ("http", "https") or (host, port) != wanted:
+    allowed = urlsplit(configured)
+    if not host or parts.scheme not in ("http", "https") or (host, port) != (allowed.hostname, allowed.port):
         # The URL may hold credentials: of what was sent, the host alone is told again.
         raise Invalid(f'python_index "{host or "without a host"}" is not an index of this server', where="python_index")
