@@ -13,10 +13,10 @@ class Kind(IntEnum):
     """In the order of what they may lead to: from an address of one kind only to its own kind and those before it."""
 
     PUBLIC = 0
-    PRIVATE = 1
-    LOOPBACK = 2
-    ODD = 3
-    """Reserved or translated; nothing leads there but an operator's own index setting."""
+    ODD = 1
+    """Reserved; some networks map the outside world to such. Only an index that has such an address leads there."""
+    PRIVATE = 2
+    LOOPBACK = 3
     NEVER = 4
 
 
@@ -84,8 +84,3 @@ def kind_of(address: Address) -> Kind:
 def read(text: str) -> Address:
     """ValueError if it is none."""
     return ip_address(text)
-
-
-def leads_to(kind: Kind) -> Kind:
-    """The furthest kind that a link or a redirect found at an address of this kind may reach."""
-    return kind if kind <= Kind.LOOPBACK else Kind.PUBLIC

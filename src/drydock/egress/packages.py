@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import quote, unquote
 
-from drydock.egress.address import Kind, leads_to
+from drydock.egress.address import Kind
 from drydock.egress.denial import Refused
 from drydock.egress.grants import Ecosystem, PackagesGrant
 from drydock.egress.head import Head
@@ -132,7 +132,7 @@ class Packages:
 
         secret = grant.credential.authorization if grant.credential else None
         async with self._upstream.fetch(
-            "GET", url, {"Accept": accept}, furthest=Kind.ODD, judge=judge, authorization=lambda hops: secret
+            "GET", url, {"Accept": accept}, furthest=Kind.LOOPBACK, judge=judge, authorization=lambda hops: secret
         ) as answer:
             if answer.status in (404, 410):
                 return answer.status
@@ -170,7 +170,7 @@ class Packages:
             head.method,
             url,
             _passed_on(head),
-            furthest=file.kind if url.origin == own else leads_to(file.kind),
+            furthest=file.kind,
             judge=lambda hop: None,
             authorization=authorization,
         ) as answer:

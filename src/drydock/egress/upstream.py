@@ -12,7 +12,7 @@ from types import TracebackType
 import h11
 
 from drydock import __version__
-from drydock.egress.address import Kind, leads_to
+from drydock.egress.address import Kind
 from drydock.egress.denial import Refused
 from drydock.egress.dial import Dialer, Line, unreachable
 from drydock.egress.grants import Bounds
@@ -175,7 +175,7 @@ class Upstream:
                 if answer.status not in REDIRECTS:
                     yield answer
                     return
-                url, furthest = self._next(answer, hops), leads_to(answer.kind)
+                url, furthest = self._next(answer, hops), answer.kind
 
     async def _dial(self, url: URL, furthest: Kind) -> Line:
         try:
