@@ -74,6 +74,10 @@ EVENTS = {
         "It runs.",
         '{"id":"...","language":"python","started_at":"..."}',
     ),
+    "progress": (
+        "A line about the packages that are being installed. Live only, and the one event without a number.",
+        '{"text":"Downloading numpy (16.1MiB)"}',
+    ),
     "stdout": (
         "A piece of its output. `base64` holds the exact bytes when they are not UTF-8.",
         '{"text":"42\\n"}',
@@ -114,8 +118,8 @@ def route_page() -> str:
         "## Events",
         "",
         "A stream of an execution, from `POST /v1/executions` with `Accept: text/event-stream` or from its `/events`.",
-        "Each has a number as its id, from 1 on without a gap, the same at every reading; after the number in",
-        "`Last-Event-ID` (or `?after=`) the rest follows. A comment every 15 s keeps a silent stream alive.",
+        "Each but `progress` has a number as its id, from 1 on without a gap, the same at every reading; after the",
+        "number in `Last-Event-ID` (or `?after=`) the rest follows. A comment every 15 s keeps a silent stream alive.",
         "",
         "| event | what | data |",
         "| --- | --- | --- |",

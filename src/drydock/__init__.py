@@ -7,6 +7,7 @@ Rooms, from the top down; imports go downward only (`make check` proves it):
     dialects/  each translates one wire contract to the rooms below and back
     api/       the native HTTP API and what every door needs (access, bounds, ids)
     code/      one-shot execution: a request with code in, a result out
+    packages/  what code requires: installed once in a box, mounted ever after
     egress/    the one way out of a box: a relay with grants, on one of its doors
     box/       isolation: processes, namespaces, cgroups, files. No HTTP, no runs
     access/    who may call: keys, tokens, loopback rules

@@ -94,9 +94,23 @@ class Settings(BaseModel):
     queue: Whole = _knob(1000, "Executions of the native API that may wait for a place.", ge=0)
     code_max_timeout: Whole = _knob(3600, "Longest time limit of an execution in seconds.", ge=1)
     output_dir: str = _knob("output", "Name of the output folder in the work folder.", "SANDBOX_OUTPUT_DIR")
-    python_index: str = _knob("", "Package index for Python requirements.", "SANDBOX_PYTHON_INDEX")
+    python_index: str = _knob(
+        "", "Package index for Python requirements; empty is uv's own default.", "SANDBOX_PYTHON_INDEX"
+    )
     python: Path = _knob(Path("/usr/bin/python3"), "Interpreter that runs Python code in the boxes.")
     retention: Number = _knob(7 * 86400.0, "Seconds that an ended execution's result is kept.", ge=0)
+
+    # Packages
+    npm_index: str = _knob("", "Package registry for Node requirements; empty is npm's own default.")
+    python_index_allow: str = _knob(
+        "", "Hosts, as `a.example,b.example:8443`, that a request's `python_index` may name beside the server's own."
+    )
+    offline: bool = _knob(False, "Install nothing: serve requirements from the layers that are there.")
+    layer_bytes: Whole = _knob(2048 * MIB, "Largest layer of packages in bytes.", ge=MIB)
+    layers_bytes: Whole = _knob(
+        5120 * MIB, "Bytes of layers kept; the least recently used goes first, never one in use.", ge=MIB
+    )
+    build_memory: Whole = _knob(2048 * MIB, "Memory of the box that installs packages in bytes.", ge=64 * MIB)
 
     # Boxes
     isolation: Literal["box", "process"] = _knob(

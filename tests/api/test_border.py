@@ -15,7 +15,7 @@ from drydock.api.border import Border
 from drydock.api.call import Call, Shape
 from drydock.api.shapes import native
 from drydock.box.stop import Stop
-from drydock.code.executor import OnOutput
+from drydock.code.executor import OnOutput, OnProgress
 from drydock.code.request import ExecutionRequest, ExecutionResult
 from drydock.dialects.forms import FORMS
 from drydock.errors import BoxFailed
@@ -40,6 +40,7 @@ class Breaking(PlainExecutor):
         *,
         stop: Stop | None = None,
         on_output: OnOutput | None = None,
+        on_progress: OnProgress | None = None,
         queue: bool = False,
     ) -> ExecutionResult:
         raise self._failure

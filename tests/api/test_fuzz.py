@@ -15,7 +15,7 @@ CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,re
 def test_no_request_that_the_document_allows_or_forbids_breaks_the_server(
     make_server: Callable[..., Server], tmp_path: Path
 ) -> None:
-    server = make_server(code_max_timeout=1)
+    server = make_server(code_max_timeout=1, offline=True)
     schemathesis = Path(sys.executable).with_name("schemathesis")
     options = ["--max-examples", "25", "--checks", CHECKS, "--workers", "1", "--no-color"]
     done = subprocess.run(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from drydock.box.ended import Ended, Reason, signal_name
 from drydock.box.stop import Stop, StopReason
-from drydock.code.executor import OnOutput, StreamName
+from drydock.code.executor import OnOutput, OnProgress, StreamName
 from drydock.code.request import ExecutionRequest, ExecutionResult, Skipped
 
 COMMANDS = {"python": [sys.executable, "-I"], "shell": ["/bin/bash"]}
@@ -31,6 +31,7 @@ class PlainExecutor:
         self.broken = False
         self.isolation = "process"
         self.lost_promises: Sequence[str] = ("there are no walls",)
+        self.packages = None
         self.started = 0
         self.folders = Path(tempfile.mkdtemp(prefix="plain-"))
         self._keep = keep
@@ -48,6 +49,7 @@ class PlainExecutor:
         *,
         stop: Stop | None = None,
         on_output: OnOutput | None = None,
+        on_progress: OnProgress | None = None,
         queue: bool = False,
     ) -> ExecutionResult:
         self.load += 1

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import httpx
 import uvloop
@@ -20,7 +20,7 @@ from drydock.api.listening import listen
 from drydock.api.running import Running
 from drydock.box.stop import Stop
 from drydock.code.boxed import BoxedExecutor
-from drydock.code.executor import OnOutput
+from drydock.code.executor import OnOutput, OnProgress
 from drydock.code.request import ExecutionRequest, ExecutionResult
 from drydock.observe.log import Log
 from drydock.settings import Settings
@@ -39,10 +39,11 @@ class CountingBoxes(BoxedExecutor):
         *,
         stop: Stop | None = None,
         on_output: OnOutput | None = None,
+        on_progress: OnProgress | None = None,
         queue: bool = False,
     ) -> ExecutionResult:
         self.started += 1
-        return await super().execute(request, stop=stop, on_output=on_output, queue=queue)
+        return await super().execute(request, stop=stop, on_output=on_output, on_progress=on_progress, queue=queue)
 
 
 class Server:
@@ -81,7 +82,7 @@ class Server:
         self._listener.close()
         self.app.release()
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -17,6 +17,7 @@ Reason = Literal[
     "cancelled",
     "server_shutdown",
     "start_failed",
+    "install_failed",
     "box_failed",
 ]
 
@@ -39,7 +40,7 @@ class Ended:
     survivors: int = 0
     """Processes of the program that were alive after the box was emptied, counted: anything but 0 is a defect."""
     detail: str | None = None
-    """One sentence for start_failed and box_failed."""
+    """One sentence for start_failed, install_failed and box_failed."""
 
     @property
     def retryable(self) -> bool:

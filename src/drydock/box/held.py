@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from drydock.box import disk
+from drydock.box.carry import Carried, Load, carry
 from drydock.box.cgroup import Cgroup
 from drydock.box.collect import Bounds, Collected, collect
 from drydock.box.doors import Doors, Handler
@@ -233,6 +234,16 @@ class HeldBox:
         root = self._opened.result().root
         where = f"work/{path}" if path else "work"
         return await asyncio.get_running_loop().run_in_executor(None, collect, root, where, bounds or Bounds())
+
+    async def carry(self, path: str, target: Path, load: Load) -> Carried:
+        """Copy a folder below /box into a new one of ours; Foreign when something in it is no plain file."""
+        root = self._opened.result().root
+        carrying = asyncio.ensure_future(asyncio.to_thread(carry, root, path, target, load))
+        try:
+            return await asyncio.shield(carrying)
+        except asyncio.CancelledError:
+            await asyncio.wait([carrying])  # it reads in our folder, which is closed next
+            raise
 
     async def close(self) -> None:
         """End every process; the disk stays. Safe to call again."""

@@ -15,6 +15,7 @@ import click
 
 from drydock.cli import bundle, program
 from drydock.cli.client import Following, Server
+from drydock.cli.progress import ProgressLine
 from drydock.errors import DrydockError
 
 TIMED_OUT = 124
@@ -60,6 +61,7 @@ class Variable(click.ParamType[Any]):
 )
 @click.option("--timeout", "-t", type=Duration(), help="Its time limit: 10s, 500ms, 2m. The server's default is 30s.")
 @click.option("--env", "-e", "variables", type=Variable(), multiple=True, help="A variable of its environment.")
+@click.option("--requirement", "-r", "requirements", multiple=True, help="A package that it needs, as NAME==VERSION.")
 @click.option("--stdin", type=click.File("rb"), help="What it reads on its standard input.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as one JSON object when it has ended.")
 @click.option("--url", envvar="DRYDOCK_URL", default="http://127.0.0.1:8080", show_default=True, help="The server.")
@@ -71,6 +73,7 @@ def execute(
     out: Path | None,
     timeout: int | None,
     variables: Sequence[tuple[str, str]],
+    requirements: Sequence[str],
     stdin: Any,
     as_json: bool,
     url: str,
@@ -83,7 +86,7 @@ def execute(
     """
     try:
         code = program.read(source)
-        body = _body(code, language or program.language(source, code), files, timeout, variables, stdin)
+        body = _body(code, language or program.language(source, code), files, timeout, variables, requirements, stdin)
         server = Server(url, key)
         sys.exit(_Run(server, as_json, out).through(body))
     except DrydockError as wrong:
@@ -97,6 +100,7 @@ def _body(
     files: Sequence[str],
     timeout: int | None,
     variables: Sequence[tuple[str, str]],
+    requirements: Sequence[str],
     stdin: Any,
 ) -> dict[str, Any]:
     body: dict[str, Any] = {"code": code}
@@ -108,6 +112,8 @@ def _body(
         body["limits"] = {"timeout_ms": timeout}
     if variables:
         body["env"] = dict(variables)
+    if requirements:
+        body["requirements"] = list(requirements)
     if stdin is not None:
         body["stdin"] = _content(stdin.read())
     return body
@@ -148,7 +154,12 @@ class _Run:
     def _follow(self, following: Following) -> Mapping[str, Any]:
         self._id = following.id
         told: Mapping[str, Any] = {}
+        progress = ProgressLine()
         for event in following:
+            if event.name == "progress":
+                progress.show(event.data["text"])
+                continue
+            progress.clear()
             if event.name in ("stdout", "stderr") and not self._as_json:
                 stream = sys.stdout.buffer if event.name == "stdout" else sys.stderr.buffer
                 stream.write(_bytes(event.data))
@@ -197,7 +208,7 @@ def _bytes(data: Mapping[str, Any]) -> bytes:
 def exit_code(ended: Mapping[str, Any]) -> int:
     if ended["reason"] == "timeout":
         return TIMED_OUT
-    if ended["reason"] in ("start_failed", "box_failed", "server_shutdown", "interrupted"):
+    if ended["reason"] in ("start_failed", "install_failed", "box_failed", "server_shutdown", "interrupted"):
         return OUR_FAULT
     if ended.get("signal"):
         number = getattr(signal, ended["signal"], None)

@@ -10,16 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from drydock.box import collect
+from drydock.box.ended import Ended
 from drydock.box.limits import Limits
 from drydock.box.pool import Pool
-from drydock.box.program import WORK, Program
+from drydock.box.program import WORK, Layer, Program
 from drydock.box.stop import Stop
 from drydock.box.yard import Yard
-from drydock.code.executor import OnOutput
+from drydock.code.executor import OnOutput, OnProgress
 from drydock.code.languages import Language, find
 from drydock.code.request import ExecutionRequest, ExecutionResult, Skipped
 from drydock.errors import AtCapacity, BoxFailed, CannotStart
 from drydock.observe.log import Log
+from drydock.packages.builds import Stopped
+from drydock.packages.failed import InstallFailed
+from drydock.packages.packages import Packages
+from drydock.packages.wanted import Wanted
 from drydock.settings import Settings
 
 
@@ -43,6 +48,7 @@ class BoxedExecutor:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._yard: Yard | None = None
         self._pool: Pool | None = None
+        self._packages: Packages | None = None
         self._languages: Mapping[str, Language] = {}
         self.capacity = settings.max_concurrent
         self.load = 0
@@ -55,6 +61,8 @@ class BoxedExecutor:
         self._yard = Yard.open(settings.python, settings.data, settings.uid_base, self._limits, self._log)
         self.lost_promises = self._yard.host.lost
         self._pool = Pool(self._yard, self.capacity)
+        self._packages = Packages(settings, self._yard, self.languages, self._log)
+        self._packages.open()
         try:
             await self._pool.start()
         except BoxFailed as wrong:
@@ -63,6 +71,8 @@ class BoxedExecutor:
 
     async def close(self) -> None:
         """Nothing of it is left when this returns."""
+        if self._packages is not None:
+            await self._packages.close()
         if self._pool is not None:
             await self._pool.close()
         if self._yard is not None:
@@ -78,6 +88,10 @@ class BoxedExecutor:
         return {name: language.version for name, language in self._languages.items()}
 
     @property
+    def packages(self) -> Packages | None:
+        return self._packages
+
+    @property
     def default_language(self) -> str:
         return next(iter(self._languages))
 
@@ -87,11 +101,14 @@ class BoxedExecutor:
         *,
         stop: Stop | None = None,
         on_output: OnOutput | None = None,
+        on_progress: OnProgress | None = None,
         queue: bool = False,
     ) -> ExecutionResult:
         await self._enter(queue)
         try:
-            return await self._execute(request, stop, on_output)
+            if request.packages is None:
+                return await self._execute(request, stop, on_output)
+            return await self._with_packages(request, request.packages, stop or Stop(), on_output, on_progress)
         finally:
             self._leave()
 
@@ -119,8 +136,36 @@ class BoxedExecutor:
                 return
         self.load -= 1
 
+    async def _with_packages(
+        self,
+        request: ExecutionRequest,
+        wanted: Wanted,
+        stop: Stop,
+        on_output: OnOutput | None,
+        on_progress: OnProgress | None,
+    ) -> ExecutionResult:
+        """The program starts once all that it requires is there; installing has as long as the program has."""
+        assert self._packages is not None, "the executor is not open"
+        within_s = request.timeout_ms / 1000
+        try:
+            async with self._packages.provide(
+                wanted, within_s=within_s, stop=stop, on_line=on_progress or (lambda line: None)
+            ) as provided:
+                result = await self._execute(request, stop, on_output, provided.layers)
+                return replace(result, packages=provided.report)
+        except Stopped as stopped:
+            return ExecutionResult(Ended(stopped.reason))
+        except InstallFailed as failed:
+            text = failed.text.encode("utf-8", "replace")
+            ended = Ended("install_failed", detail=failed.message, stderr_bytes=len(text))
+            return ExecutionResult(ended, stderr=text, packages=failed.report)
+
     async def _execute(
-        self, request: ExecutionRequest, stop: Stop | None, on_output: OnOutput | None
+        self,
+        request: ExecutionRequest,
+        stop: Stop | None,
+        on_output: OnOutput | None,
+        layers: Sequence[Layer] = (),
     ) -> ExecutionResult:
         language = self._languages[request.language]
         found = collect.Collected()
@@ -134,7 +179,7 @@ class BoxedExecutor:
 
         assert self._pool is not None, "the executor is not open"
         outcome = await self._pool.run(
-            self._program(language, request),
+            self._program(language, request, layers),
             self._limits_of(request),
             stop=stop,
             on_output=on_output,
@@ -143,14 +188,16 @@ class BoxedExecutor:
         skipped = [Skipped(name, reason) for name, reason in found.skipped]
         return ExecutionResult(outcome.ended, outcome.stdout, outcome.stderr, found.files, skipped)
 
-    def _program(self, language: Language, request: ExecutionRequest) -> Program:
+    def _program(self, language: Language, request: ExecutionRequest, layers: Sequence[Layer]) -> Program:
+        folders = (self._settings.output_dir,)
         files = {f"{WORK}/{name}": data for name, data in request.files.items()}
-        env = language.environment(self._settings.output_dir) | dict(request.env)
+        places = [place for _, place in layers]
+        env = language.environment(self._settings.output_dir, places) | dict(request.env)
         if request.argv is not None:
-            return Program(request.argv, "", files, (self._settings.output_dir,), env, stdin=request.stdin)
+            return Program(request.argv, "", files, folders, env, stdin=request.stdin, layers=layers)
         script = language.script(request.files)
         files[script] = (request.code or "").encode("utf-8", "surrogatepass")
-        return Program(language.argv(script), script, files, (self._settings.output_dir,), env, stdin=request.stdin)
+        return Program(language.argv(script), script, files, folders, env, stdin=request.stdin, layers=layers)
 
     def _limits_of(self, request: ExecutionRequest) -> Limits:
         limits = replace(self._limits, wall_ms=request.timeout_ms)

@@ -7,9 +7,12 @@ from typing import Literal, Protocol
 
 from drydock.box.stop import Stop
 from drydock.code.request import ExecutionRequest, ExecutionResult
+from drydock.packages.packages import Packages
 
 StreamName = Literal["stdout", "stderr"]
 OnOutput = Callable[[StreamName, bytes], None]
+OnProgress = Callable[[str], None]
+"""A line about what goes on before the program starts, for a person to read."""
 
 
 class Executor(Protocol):
@@ -39,12 +42,18 @@ class Executor(Protocol):
         """What this host cannot give, one sentence each; empty as root on a host with cgroups."""
         ...
 
+    @property
+    def packages(self) -> Packages | None:
+        """What requirements and environments are asked of; None where nothing can be installed."""
+        ...
+
     async def execute(
         self,
         request: ExecutionRequest,
         *,
         stop: Stop | None = None,
         on_output: OnOutput | None = None,
+        on_progress: OnProgress | None = None,
         queue: bool = False,
     ) -> ExecutionResult:
         """Run it to its end. AtCapacity at once when full, unless `queue`; a cancelled task kills the program."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +47,7 @@ class Language:
             return ["/bin/sh", "-c", '"$0" build -o "$1" "$2" && exec "$1"', self.command, binary, script]
         return [self.command, script]
 
-    def environment(self, output_dir: str) -> dict[str, str]:
+    def environment(self, output_dir: str, packages: Sequence[str] = ()) -> dict[str, str]:
         """All that the program finds; nothing of the server's own environment is ever among it."""
         env = {
             "PATH": BOX_PATH,
@@ -58,8 +58,8 @@ class Language:
             "OUTPUT_DIR": f"{WORK}/{output_dir}",
         }
         if self.name == "python":
-            env["PYTHONPATH"] = WORK
-        elif self.name == "node":
+            env["PYTHONPATH"] = ":".join((WORK, *packages))
+        elif self.name == "node":  # which finds a layer at /node_modules from any folder
             env["NODE_PATH"] = "/usr/local/lib/node_modules:/usr/lib/node_modules"
         elif self.name == "golang":
             env |= {"GOCACHE": f"{HOME}/go-cache", "GOPATH": f"{HOME}/go"}

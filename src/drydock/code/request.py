@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from drydock.box.ended import Ended
+from drydock.packages.report import Report
+from drydock.packages.wanted import Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,8 @@ class ExecutionRequest:
     memory_bytes: int | None = None
     processes: int | None = None
     cpus: float | None = None
+    packages: Wanted | None = None
+    """Requirements and environments; installed before the program starts, if they are not there."""
     outputs: Sequence[str] | None = None
     """Glob patterns over paths in the output folder; None is every file."""
 
@@ -41,3 +45,5 @@ class ExecutionResult:
     stderr: bytes = b""
     files: Mapping[str, bytes] = field(default_factory=dict)
     skipped: Sequence[Skipped] = ()
+    packages: Report | None = None
+    """How it came by what it required."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from drydock.api.openapi import COUNT, TEXT, Json, answer, body, parameter
+from drydock.api.openapi import answer, body, parameter
+from drydock.api.schemas import COUNT, TEXT, Json
 
 FAILED: Json = {"type": "object", "required": ["error"], "properties": {"error": TEXT}}
 REPLY: Json = {
@@ -53,7 +54,7 @@ EXECUTE: Json = {
     "summary": "Run a snippet and answer when it has ended.",
     "requestBody": body(REQUEST, {"code": "print(1)"}),
     "responses": {
-        "200": answer("The code was, or should have been, started.", REPLY, headers=["X-Run-Id"]),
+        "200": answer("The code was, or should have been, started.", REPLY, headers=["X-Run-Id", "X-Packages"]),
         **REFUSED,
         "404": answer("There is no such environment.", FAILED),
         "429": answer("At capacity; never queued.", FAILED, headers=["Retry-After"]),

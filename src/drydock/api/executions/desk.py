@@ -171,6 +171,7 @@ class Desk:
                 live.order.request,
                 stop=live.stop,
                 on_output=live.output.add if live.order.streamed else None,
+                on_progress=live.progress if live.order.streamed else None,
                 queue=True,
             )
         except AtCapacity:

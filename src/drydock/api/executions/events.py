@@ -1,5 +1,7 @@
 """An execution as server-sent events: `started`, `stdout` and `stderr` as they come, `ended`.
 
+`progress` comes before the output while packages are installed, live only and without a number.
+
 The numbers are the same live and from the record: 1 is `started`, the pieces of output follow, the last is `ended`.
 Whoever comes back with the number of the last event that was seen gets the next one, whether or not the execution has
 ended or the server was restarted meanwhile.
@@ -45,6 +47,7 @@ async def of_live(live: Live, after: int, ping: float = PING) -> AsyncIterator[b
     try:
         announced = False
         sent = after
+        told = 0
         while True:
             watcher.clear()
             if live.started_at is not None and not announced:
@@ -52,6 +55,9 @@ async def of_live(live: Live, after: int, ping: float = PING) -> AsyncIterator[b
                 for event in _started(live.record(), after):
                     yield event
                 sent = max(sent, 1)
+            while told < len(live.preparing):
+                told += 1
+                yield _progress(live.preparing[told - 1])
             pieces = live.output.pieces
             while sent <= len(pieces):
                 sent += 1
@@ -101,6 +107,11 @@ def _piece(number: int, piece: Piece) -> bytes:
 def _ended(number: int, row: Execution) -> bytes:
     told = {"id": row.id, "ended_at": moment(row.ended_at), "ended": ended(row)}
     return event(number, "ended", told | {"files": files(row), "skipped": skipped(row)})
+
+
+def _progress(line: str) -> bytes:
+    """Without a number: it is not recorded, so a later reading has none, and the numbers of the others stay."""
+    return b"event: progress\ndata: %s\n\n" % write({"text": line})
 
 
 def event(number: int, kind: str, data: dict[str, Any]) -> bytes:

@@ -50,6 +50,8 @@ class Live:
         self.refused: DrydockError | None = None
         """It was never started, and there is no execution to speak of."""
         self.output = Growing(keep, self.tell)
+        self.preparing: list[str] = []
+        """Lines about what is being installed; of interest while it is, and not recorded."""
         self._files: Sequence[StoredFile] = ()
         self._watchers: set[asyncio.Event] = set()
         self._over = asyncio.Event()
@@ -57,6 +59,10 @@ class Live:
     def start(self) -> None:
         self.state = "running"
         self.started_at = datetime.now(UTC)
+        self.tell()
+
+    def progress(self, line: str) -> None:
+        self.preparing.append(line)
         self.tell()
 
     def end(self, result: ExecutionResult) -> None:
@@ -115,11 +121,16 @@ class Live:
             ended_at=self.ended_at,
             reason=result.ended.reason if result else None,
             exit_code=result.ended.exit_code if result else None,
-            result=ended_fields(result.ended) if result else None,
+            result=_result_fields(result) if result else None,
             files=self._files,
             skipped=[SkippedFile(skipped.name, skipped.reason) for skipped in result.skipped] if result else (),
             output=Output(result.stdout, result.stderr, self.output.chunks()) if result else None,
         )
+
+
+def _result_fields(result: ExecutionResult) -> dict[str, Any]:
+    packages = {} if result.packages is None else {"packages": result.packages.as_dict()}
+    return ended_fields(result.ended) | packages
 
 
 def ended_fields(ended: Ended) -> dict[str, Any]:

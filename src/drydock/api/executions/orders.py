@@ -11,7 +11,10 @@ from drydock.api.executions.live import Order
 from drydock.api.executions.names import bad_name
 from drydock.code.executor import Executor
 from drydock.code.request import ExecutionRequest
-from drydock.errors import Invalid
+from drydock.errors import Invalid, Unavailable
+from drydock.packages import specifiers
+from drydock.packages.packages import Packages
+from drydock.packages.wanted import ECOSYSTEMS, Wanted
 from drydock.settings import Settings
 
 FIELDS = (
@@ -22,6 +25,7 @@ FIELDS = (
     "env",
     "stdin",
     "requirements",
+    "index",
     "limits",
     "isolation",
     "outputs",
@@ -35,7 +39,6 @@ MOST_ARGUMENTS = 256
 MOST_VARIABLES = 256
 MOST_ENV_BYTES = 64 * 1024
 MOST_OUTPUTS = 64
-MOST_REQUIREMENTS = 256
 LONGEST_LABEL = 128
 DEFAULT_TIMEOUT_MS = 30_000
 LEAST_MEMORY = 16 << 20
@@ -65,10 +68,7 @@ class Orders:
         if label is not None and "\0" in label:
             raise Invalid("label cannot hold NUL", where="label")
         self._isolation(fields)
-        if fields.strings("requirements", MOST_REQUIREMENTS):
-            raise Invalid(
-                "this version cannot install packages", where="requirements", hint="Send code that needs none."
-            )
+        packages = self._packages(fields, language)
         request = ExecutionRequest(
             language=language,
             code=code,
@@ -81,6 +81,7 @@ class Orders:
             memory_bytes=int(limits["memory_bytes"]),
             processes=int(limits["processes"]),
             cpus=float(limits["cpus"]),
+            packages=packages,
         )
         order = Order(
             request, "native", caller, queue=True, streamed=True, label=label, summary={"limits": dict(limits)}
@@ -144,6 +145,28 @@ class Orders:
         if size > MOST_ENV_BYTES:
             raise Invalid(f"env is over {MOST_ENV_BYTES} bytes in all", where="env", hint="Send a file instead.")
         return env
+
+    def _packages(self, fields: Fields, language: str) -> Wanted | None:
+        requirements = fields.strings("requirements", specifiers.MOST)
+        index = fields.string("index")
+        ecosystem = ECOSYSTEMS.get(language)
+        if ecosystem is None:
+            if requirements or index:
+                raise Invalid(
+                    f"{language} has no packages that could be installed",
+                    where="requirements",
+                    hint=f"Requirements are for {' and '.join(ECOSYSTEMS)}.",
+                )
+            return None
+        specifiers.check(requirements or (), ecosystem)
+        if index is not None:
+            self._installs().indexes.check(index, ecosystem)
+        return Wanted.of(ecosystem, requirements, index) if requirements and self._installs() else None
+
+    def _installs(self) -> Packages:
+        if self._executor.packages is None:
+            raise Unavailable("this server installs no packages")
+        return self._executor.packages
 
     def _limits(self, limits: Fields) -> Mapping[str, int | float]:
         most = self._settings

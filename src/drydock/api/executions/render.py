@@ -22,6 +22,8 @@ async def render(row: Execution, content: Content) -> dict[str, Any]:
         return shown
     output = row.output
     cut = row.result or {}
+    if "packages" in cut:
+        shown["packages"] = cut["packages"]
     for stream, data in (("stdout", output.stdout if output else b""), ("stderr", output.stderr if output else b"")):
         shown |= stream_fields(stream, data, bool(cut.get(f"{stream}_cut")))
     shown["files"] = await _with_bytes(row, content)
@@ -50,7 +52,7 @@ def ended(row: Execution) -> dict[str, Any] | None:
     if row.state != "ended":
         return None
     if row.result is not None:
-        return dict(row.result)
+        return {name: value for name, value in row.result.items() if name != "packages"}
     # The server that ran it ended without a word: nobody knows how far the program came.
     return {"reason": row.reason, "exit_code": None, "signal": None, "retryable": True}
 

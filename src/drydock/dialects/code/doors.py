@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from drydock.api.router import Router
 from drydock.code.executor import Executor
 from drydock.dialects.code import request
 from drydock.dialects.code.health import Health
-from drydock.dialects.code.reply import not_installed, reply_fields
+from drydock.dialects.code.reply import packages_header, reply_fields
 from drydock.dialects.code.shape import Missing
 from drydock.errors import BoxFailed, Invalid
 from drydock.settings import Settings
@@ -44,8 +43,6 @@ class CodeDoors:
     async def run(self, call: Call, body: Mapping[str, Any]) -> None:
         """Everything after the JSON; also for a bare POST /execute whose body has been read already."""
         asked = request.check(body, self._settings, self._executor)
-        if asked.wants_packages:
-            return await call.reply(json_reply(200, not_installed(asked), [(b"x-run-id", str(uuid.uuid4()).encode())]))
         assert call.caller is not None, "a door without its guard"
         summary = {"limits": {"timeout_ms": asked.execution.timeout_ms}}
         live = self._desk.order(Order(asked.execution, "code", call.caller.id, label=asked.tool_name, summary=summary))
@@ -54,7 +51,8 @@ class CodeDoors:
             result = await live.over()
         if result.ended.reason == "box_failed":
             raise BoxFailed(f"failed to create temp dir: {result.ended.detail or 'the box broke'}")
-        await call.reply(json_reply(200, reply_fields(asked, result)))
+        headers = [] if result.packages is None else [packages_header(result.packages)]
+        await call.reply(json_reply(200, reply_fields(asked, result), headers))
 
     async def health(self, call: Call) -> None:
         healthy, fields = self._health.fields()

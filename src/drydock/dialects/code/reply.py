@@ -8,8 +8,9 @@ from typing import Any
 from drydock.api.executions.render import stream_fields
 from drydock.code.request import ExecutionResult
 from drydock.dialects.code.request import CodeRequest
+from drydock.packages.report import Report
 
-NOT_ITS_OWN = ("timeout", "signal", "memory_limit", "start_failed", "cancelled", "server_shutdown")
+NOT_ITS_OWN = ("timeout", "signal", "memory_limit", "start_failed", "install_failed", "cancelled", "server_shutdown")
 """Endings that are no exit of the program, whatever it may have said."""
 TOLD = (
     "timeout",
@@ -19,6 +20,7 @@ TOLD = (
     "disk_limit",
     "server_shutdown",
     "start_failed",
+    "install_failed",
 )
 
 
@@ -57,16 +59,7 @@ def reply_fields(asked: CodeRequest, result: ExecutionResult) -> dict[str, Any]:
     return fields
 
 
-def not_installed(asked: CodeRequest) -> dict[str, Any]:
-    """The code was not run."""
-    fields: dict[str, Any] = {
-        "status": "error",
-        "stdout": "",
-        "stderr": "package installation failed: this version of Drydock cannot install packages yet",
-        "exit_code": -1,
-        "execution_time_ms": 0,
-        "end_reason": "install_failed",
-    }
-    if asked.clamped:
-        fields["timeout_seconds"] = asked.timeout
-    return fields
+def packages_header(report: Report) -> tuple[bytes, bytes]:
+    """The contract's object has no place for it; the native API tells all of it."""
+    told = f"{'hit' if report.hit else 'miss'}; time_ms={report.time_ms}; layer={report.layer or 'none'}"
+    return b"x-packages", told.encode()

@@ -9,15 +9,17 @@ from typing import Any
 from drydock.api.text import has_surrogate, parse, type_name
 from drydock.code.executor import Executor
 from drydock.code.request import ExecutionRequest
+from drydock.dialects.code.environments import check_environment
 from drydock.dialects.code.files import decode_files
-from drydock.dialects.code.requirements import check_environment, check_index, check_requirements
 from drydock.dialects.code.shape import Missing
-from drydock.errors import Invalid
+from drydock.errors import Invalid, Unavailable
+from drydock.packages import specifiers
+from drydock.packages.packages import Packages
+from drydock.packages.wanted import ECOSYSTEMS, Wanted
 from drydock.settings import Settings
 
 DEFAULT_TIMEOUT = 30
 LONGEST_TOOL_NAME = 128
-WITHOUT_PACKAGES = ("golang", "shell")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,6 @@ class CodeRequest:
     """Seconds, in force."""
     clamped: bool
     tool_name: str | None
-    wants_packages: bool
 
 
 def read(raw: bytes) -> dict[str, Any]:
@@ -58,28 +59,34 @@ def check(body: Mapping[str, Any], settings: Settings, executor: Executor) -> Co
         raise Invalid("invalid request: code holds half of a surrogate pair, which is no character", where="code")
     contents = decode_files(files, settings.output_dir)
     _check_language(language, executor)
-    with_packages = language not in WITHOUT_PACKAGES
+    with_packages = language in ECOSYSTEMS
     if with_packages:
-        check_requirements(requirements, language)
+        specifiers.check(requirements, ECOSYSTEMS[language])
     if environment is not None:
         check_environment(environment)
         if not with_packages:
             raise Invalid(f'env_name "{environment}" cannot be used with {language}', where="env_name")
         if not requirements:
             raise Missing(f'environment "{environment}" not found', where="env_name")
-    if index is not None:
-        check_index(index, settings.python_index)
+    if index is not None and with_packages:
+        _packages(executor).indexes.check(index, ECOSYSTEMS[language], "python_index")
     if tool_name is not None and len(tool_name) > LONGEST_TOOL_NAME:
         raise Invalid(f"tool_name must have at most {LONGEST_TOOL_NAME} characters", where="tool_name")
+    wanted = Wanted.of(ECOSYSTEMS[language], requirements, index) if with_packages and requirements else None
     timeout = min(asked, settings.code_max_timeout) if asked is not None and asked > 0 else DEFAULT_TIMEOUT
     timeout = min(timeout, settings.code_max_timeout)
     return CodeRequest(
-        ExecutionRequest(language=language, code=code, files=contents, timeout_ms=timeout * 1000),
+        ExecutionRequest(language=language, code=code, files=contents, timeout_ms=timeout * 1000, packages=wanted),
         timeout,
         asked is not None and asked > timeout,
         None if tool_name is None else _storable(tool_name),
-        with_packages and bool(requirements),
     )
+
+
+def _packages(executor: Executor) -> Packages:
+    if executor.packages is None:
+        raise Unavailable("this server installs no packages")
+    return executor.packages
 
 
 def _storable(text: str) -> str:

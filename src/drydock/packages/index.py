@@ -1,0 +1,104 @@
+"""Which index packages come from: the server's own, one that the operator allows, or the installer's default."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from drydock.egress.grants import Ecosystem, PackagesGrant
+from drydock.errors import Invalid, Unavailable
+from drydock.packages.failed import InstallFailed
+from drydock.packages.tools import find_uv
+from drydock.settings import Settings
+
+ASK_S = 20.0
+SETTING: dict[Ecosystem, str] = {"pypi": "SANDBOX_PYTHON_INDEX", "npm": "DRYDOCK_NPM_INDEX"}
+
+
+class Indexes:
+    def __init__(self, settings: Settings) -> None:
+        self._told: dict[Ecosystem, str] = {"pypi": settings.python_index, "npm": settings.npm_index}
+        self._allowed = {name.strip().lower() for name in settings.python_index_allow.split(",") if name.strip()}
+        self._defaults: dict[Ecosystem, str] = {}
+
+    def check(self, asked: str, ecosystem: Ecosystem, where: str = "index") -> None:
+        """Invalid unless it is http(s) and its host is the configured index's or an allowed one."""
+        host, port = _authority(asked)
+        scheme = asked.partition("://")[0].lower()
+        own = (host, port) == _authority(self._told[ecosystem])
+        if not host or scheme not in ("http", "https") or not (own or self._allows(host, port)):
+            # The URL may hold credentials: of what was sent, the host alone is told again.
+            raise Invalid(
+                f'{where} "{host or "without a host"}" is not an index of this server',
+                where=where,
+                hint="An operator allows its host by DRYDOCK_PYTHON_INDEX_ALLOW.",
+            )
+        PackagesGrant.of(ecosystem, asked)
+
+    def _allows(self, host: str, port: int | None) -> bool:
+        return (host if port is None else f"{host}:{port}") in self._allowed or host in self._allowed
+
+    async def grant(self, ecosystem: Ecosystem, asked: str | None) -> PackagesGrant:
+        if asked is not None:
+            self.check(asked, ecosystem)
+            return PackagesGrant.of(ecosystem, asked)
+        return PackagesGrant.of(ecosystem, self._told[ecosystem] or await self._default(ecosystem))
+
+    async def _default(self, ecosystem: Ecosystem) -> str:
+        """What the installer itself would use here, its own configuration files and variables included."""
+        if ecosystem not in self._defaults:
+            self._defaults[ecosystem] = await (_uv_default() if ecosystem == "pypi" else _npm_default())
+        return self._defaults[ecosystem]
+
+
+def _authority(url: str) -> tuple[str | None, int | None]:
+    try:
+        parts = urlsplit(url)
+        return parts.hostname, parts.port
+    except ValueError:
+        return None, None
+
+
+async def _uv_default() -> str:
+    try:
+        uv = str(find_uv())
+    except Unavailable as missing:
+        raise InstallFailed(missing.message) from None
+    said = await _ask([uv, "pip", "compile", "--quiet", "--no-header", "--emit-index-url", "-"], "pypi")
+    words = said.split()
+    return words[words.index("--index-url") + 1] if "--index-url" in words[:-1] else _none("pypi")
+
+
+async def _npm_default() -> str:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise InstallFailed("npm is not installed on this server; an operator adds it: apt-get install npm")
+    return (await _ask([npm, "config", "get", "registry"], "npm")).strip() or _none("npm")
+
+
+async def _ask(command: Sequence[str], ecosystem: Ecosystem) -> str:
+    """On the trusted side, with the operator's own environment and no word of a caller's."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd="/",
+        env=dict(os.environ),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        said, _ = await asyncio.wait_for(process.communicate(), ASK_S)
+    except TimeoutError:
+        return _none(ecosystem)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return said.decode("utf-8", "replace")
+
+
+def _none(ecosystem: Ecosystem) -> str:
+    raise InstallFailed(f"this server knows no package index; an operator names one by {SETTING[ecosystem]}")

@@ -1,0 +1,90 @@
+"""What the two installers have in common: a program in the build box, judged by its end and heard while it runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from drydock.box.held import HeldBox
+from drydock.box.held_program import HeldProgram
+from drydock.box.program import HOME, TMP, Layer, Program
+from drydock.egress.grants import Ecosystem, PackagesGrant
+from drydock.packages.failed import InstallFailed
+from drydock.packages.wanted import Wanted
+
+PORT = 8000
+"""Of the relay's door, on the build box's own loopback."""
+RELAY = f"http://127.0.0.1:{PORT}"
+LONGEST_LINE = 200
+_FILES = re.compile(re.escape(RELAY) + r"/files/[0-9a-f]{32}/")
+OnLine = Callable[[str], None]
+ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": HOME, "TMPDIR": TMP, "LANG": "C.UTF-8", "NO_COLOR": "1"}
+WHY: Mapping[str, str] = {
+    "timeout": "it took too long",
+    "memory_limit": "it needs more memory than DRYDOCK_BUILD_MEMORY gives",
+    "disk_limit": "it needs more disk than DRYDOCK_LAYER_BYTES gives",
+    "process_limit": "it needs more processes than a build box may have",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    text: str
+    packages: list[str] = field(default_factory=list)
+    """Pinned and sorted; each is a requirement again."""
+
+
+class Shown:
+    """An installer's words as whoever asked may read them: the index by its own address instead of the relay's."""
+
+    def __init__(self, grant: PackagesGrant, on_line: OnLine) -> None:
+        self._index = str(grant.index)
+        self._on_line = on_line
+
+    def text(self, words: bytes) -> str:
+        text = words.decode("utf-8", "replace").replace("\0", "\ufffd")
+        for page in ("/pypi/simple/", "/npm/"):
+            text = text.replace(RELAY + page, self._index)
+        return _FILES.sub("", text).replace(RELAY, self._index.rstrip("/"))
+
+    def line(self, line: str) -> None:
+        self._on_line(line[:LONGEST_LINE])
+
+
+class Installer(Protocol):
+    ecosystem: Ecosystem
+    place: str
+    """Where a box mounts what it installs; one of wall.LAYER_PLACES."""
+    tree: str
+    """Where that lies in the build box, below /box."""
+    skip: Sequence[str]
+    """Names in it that no layer needs."""
+    runtime: str
+    """What the packages are for: another one needs another layer."""
+
+    def tools(self) -> Sequence[Layer]: ...
+
+    async def install(self, box: HeldBox, wanted: Wanted, shown: Shown) -> Lock:
+        """InstallFailed with the installer's own words."""
+        ...
+
+
+async def run(box: HeldBox, shown: Shown, step: str, program: Program) -> HeldProgram:
+    """One program of the installer's, to its end; InstallFailed if that is not a good one."""
+    held = await box.start(program)
+    rest = ""
+    try:
+        async for piece in held.output.follow():
+            if piece.stream == "stderr":
+                *lines, rest = (rest + shown.text(piece.data)).split("\n")
+                for line in filter(str.strip, lines):
+                    shown.line(line.strip())
+    finally:
+        held.stop("cancelled")  # nothing happens if it has ended
+    ended = held.ended.result()
+    if ended.reason != "completed":
+        why = WHY.get(ended.reason) or ended.detail or f"the installer ended with {ended.signal or ended.exit_code}"
+        raise InstallFailed(f"{step}: {why}", shown.text(held.stderr()))
+    return held

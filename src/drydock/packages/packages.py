@@ -1,0 +1,128 @@
+"""Layers for a request, and the account of how it came by them."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from drydock.box.program import Layer
+from drydock.box.stop import Stop
+from drydock.box.yard import Yard
+from drydock.egress.grants import Ecosystem, PackagesGrant
+from drydock.observe.log import Log
+from drydock.packages.build import Builder
+from drydock.packages.builds import Builds
+from drydock.packages.failed import InstallFailed
+from drydock.packages.index import Indexes
+from drydock.packages.installer import Installer, OnLine
+from drydock.packages.layers import Layers, Tree
+from drydock.packages.npm import Npm
+from drydock.packages.python import Python
+from drydock.packages.report import Report
+from drydock.packages.wanted import Wanted, layer_key, request_key
+from drydock.settings import Settings
+
+BLOCK = 4096
+"""What a file takes of the disk beside its bytes, at the most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Provided:
+    layers: Sequence[Layer]
+    report: Report
+
+
+class Packages:
+    """Owns the layers, the boxes that build them and the relays of those boxes, from `open` to `close`."""
+
+    def __init__(self, settings: Settings, yard: Yard, versions: Mapping[str, str], log: Log) -> None:
+        """`versions` are those of the languages that are installed."""
+        self._offline = settings.offline
+        self._log = log
+        self._folder = settings.data.resolve() / "packages"
+        self.indexes = Indexes(settings)
+        self.layers = Layers(yard.store, self._folder / "layers", settings.layers_bytes, log)
+        self._builds = Builds(self.layers)
+        self._builder = Builder(settings, yard, self._folder / "builds")
+        self._installers: dict[Ecosystem, Installer] = {"pypi": Python(yard), "npm": Npm(versions.get("node", ""))}
+
+    def open(self) -> None:
+        self.layers.open()
+        _empty(self._folder / "builds")
+
+    async def close(self) -> None:
+        await self._builds.close()
+        await self.layers.close()
+
+    @asynccontextmanager
+    async def provide(self, wanted: Wanted, *, within_s: float, stop: Stop, on_line: OnLine) -> AsyncIterator[Provided]:
+        """What to mount, which stays for as long as this is open. InstallFailed, or Stopped."""
+        began = time.monotonic()
+        try:
+            tree, hit = await self._take(wanted, within_s, stop, on_line)
+        except InstallFailed as failed:
+            failed.time_ms = int((time.monotonic() - began) * 1000)
+            raise
+        try:
+            time_ms = int((time.monotonic() - began) * 1000)
+            report = Report(hit, time_ms, tree.key, tree.packages, () if hit else tree.denials)
+            yield Provided([(tree.key, self._installers[tree.ecosystem].place)], report)
+        finally:
+            self.layers.give_back(tree)
+
+    async def _take(self, wanted: Wanted, within_s: float, stop: Stop, on_line: OnLine) -> tuple[Tree, bool]:
+        """The layer, and whether it was there."""
+        installer = self._installers[wanted.ecosystem]
+        grant = await self.indexes.grant(wanted.ecosystem, wanted.index)
+        key = request_key(wanted, grant, installer.runtime)
+        known = self.layers.find(key)
+        if known is not None:
+            return self.layers.take(known), True
+        if self._offline:
+            raise InstallFailed(
+                f"this server installs nothing (DRYDOCK_OFFLINE) and has no layer of {', '.join(wanted.requirements)}"
+            )
+        on_line(f"installing {', '.join(wanted.requirements)}")
+        tree = await self._builds.wait(
+            key,
+            lambda say: self._build(installer, wanted, grant, key, say),
+            within_s=within_s,
+            stop=stop,
+            on_line=on_line,
+        )
+        return tree, False
+
+    async def _build(self, installer: Installer, wanted: Wanted, grant: PackagesGrant, key: str, say: OnLine) -> Tree:
+        folder = self.layers.room()
+        began = time.monotonic()
+        try:
+            built = await self._builder.build(installer, wanted, grant, folder, say)
+        except BaseException:
+            if folder.exists():
+                self.layers.discard(folder)
+            raise
+        now, size = time.time(), built.load.total_bytes + built.load.files * BLOCK
+        tree = Tree(
+            layer_key(key, built.lock.text),
+            key,
+            wanted.ecosystem,
+            built.lock.packages,
+            size,
+            now,
+            now,
+            0,
+            0,
+            built.denials,
+        )
+        self._log.info("layer_built", layer=tree.key, bytes=size, seconds=round(time.monotonic() - began, 3))
+        return self.layers.keep(folder, tree)
+
+
+def _empty(folder: Path) -> None:
+    """Of the disks that a killed server left: each is an image, which is one file, or a folder of our own uid's."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,0 +1,62 @@
+"""uv in the build box: resolves once into a lock with hashes, installs exactly that."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Sequence
+
+from drydock.box.held import HeldBox
+from drydock.box.program import HOME, WORK, Layer, Program
+from drydock.box.yard import Yard
+from drydock.egress.grants import Ecosystem
+from drydock.packages import tools
+from drydock.packages.installer import ENV, RELAY, Lock, Shown, run
+from drydock.packages.wanted import Wanted
+
+UV_ENV = {
+    **ENV,
+    "UV_NO_CONFIG": "1",
+    "UV_CACHE_DIR": f"{HOME}/cache",
+    "UV_PYTHON_DOWNLOADS": "never",
+    "UV_NO_PROGRESS": "1",
+    "UV_HTTP_RETRIES": "1",
+    "UV_DEFAULT_INDEX": f"{RELAY}/pypi/simple/",
+    "UV_LINK_MODE": "hardlink",
+    # A layer's files have new dates, and by default bytecode counts only for a source of the same date.
+    "PYC_INVALIDATION_MODE": "UNCHECKED_HASH",
+}
+LOCK = f"{WORK}/lock.txt"
+COMPILE = (tools.UV, "pip", "compile", "--no-header", "--no-annotate", "--generate-hashes")
+INSTALL = (tools.UV, "pip", "install", "--target", f"{WORK}/packages", "--no-deps", "--compile-bytecode")
+_PIN = re.compile(r"^([A-Za-z0-9._-]+)==([A-Za-z0-9.!+_-]+)", re.MULTILINE)
+
+
+class Python:
+    ecosystem: Ecosystem = "pypi"
+    place = "/packages"
+    tree = "work/packages"
+    skip: Sequence[str] = (".lock",)
+
+    def __init__(self, yard: Yard) -> None:
+        self._store = yard.store
+        self._python = yard.host.interpreter.path
+        version = ".".join(map(str, yard.host.interpreter.version))
+        self.runtime = f"{self._python} {version} {platform.machine()}"
+
+    def tools(self) -> Sequence[Layer]:
+        return [tools.uv_layer(self._store)]
+
+    async def install(self, box: HeldBox, wanted: Wanted, shown: Shown) -> Lock:
+        resolve = Program([*COMPILE, "--python", self._python, "-"], env=UV_ENV, stdin=_lines(wanted.requirements))
+        text = (await run(box, shown, "the requirements cannot be resolved", resolve)).stdout()
+        # An index that tells no hashes has none to require.
+        strict = ["--require-hashes"] if b"--hash=" in text else []
+        argv = [*INSTALL, *strict, "--python", self._python, "-r", LOCK]
+        await run(box, shown, "the packages cannot be installed", Program(argv, files={LOCK: text}, env=UV_ENV))
+        lock = text.decode("utf-8", "replace")
+        return Lock(lock, sorted(f"{name}=={version}" for name, version in _PIN.findall(lock)))
+
+
+def _lines(entries: Sequence[str]) -> bytes:
+    return "".join(f"{entry}\n" for entry in entries).encode()
