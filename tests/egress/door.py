@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import uvloop
@@ -15,10 +15,14 @@ import uvloop
 from drydock.egress.grants import Bounds, Grant
 from drydock.egress.relay import Relay
 
+T = TypeVar("T")
+
 
 class Door:
     def __init__(self, *grants: Grant, bounds: Bounds = Bounds(), **parts: Any) -> None:  # noqa: B008 - frozen
         self.relay = Relay(grants, bounds, **parts)
+        self.crashed: list[object] = []
+        """What the relay did not see coming; closing the door fails on any."""
         self._began = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -44,10 +48,15 @@ class Door:
                 line.sendall(piece)
             return everything(line)
 
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """On the relay's own loop."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
+
     def close(self) -> None:
         self.client.close()
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
+        assert self.crashed == []
 
     def __enter__(self) -> Door:
         return self
@@ -62,12 +71,22 @@ class Door:
 
     async def _serve(self) -> None:
         self._ended = asyncio.Event()
-        server = await asyncio.start_server(self.relay.handler, "127.0.0.1", 0)
+        self._loop.set_exception_handler(
+            lambda loop, told: self.crashed.append(told.get("exception") or told["message"])
+        )
+        server = await asyncio.start_server(self._handle, "127.0.0.1", 0)
         self.port: int = server.sockets[0].getsockname()[1]
         self._began.set()
         await self._ended.wait()
         server.close()
         await self.relay.close()
+
+    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await self.relay.handler(reader, writer)
+        except Exception as unseen:
+            self.crashed.append(unseen)
+            raise
 
 
 def everything(line: socket.socket) -> bytes:

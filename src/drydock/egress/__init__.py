@@ -8,6 +8,8 @@
     address.py   what kind of address a host turned out to have, and who may reach which kind
     dial.py      resolve once, check every address, connect to exactly the one that was checked
     upstream.py  one exchange on such a connection, redirects, a body within bounds
+    answer.py    what the other side sends, read strictly
+    meter.py     what the box may still use
     packages.py  the grant `packages`: index pages, and the files that they link to
     pages/       index pages parsed and written anew, so that their links come back through the relay
     web.py       the grant `web`

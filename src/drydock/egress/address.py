@@ -66,6 +66,8 @@ _ODD = [
     )
 ]
 _UNICAST = ip_network("2000::/3")
+_ISATAP = (0x00005EFE, 0x02005EFE)
+"""The upper half of an interface's id that holds an IPv4 address in the lower half, under any prefix (RFC 5214)."""
 
 
 def kind_of(address: Address) -> Kind:
@@ -74,6 +76,8 @@ def kind_of(address: Address) -> Kind:
         return Kind.NEVER
     if address in _LOOPBACK[address.version == 6]:
         return Kind.LOOPBACK
+    if address.version == 6 and int(address) >> 32 & 0xFFFFFFFF in _ISATAP:
+        return Kind.NEVER
     for kind, blocks in ((Kind.NEVER, _NEVER), (Kind.PRIVATE, _PRIVATE), (Kind.ODD, _ODD)):
         if any(address in block for block in blocks if block.version == address.version):
             return kind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Literal
@@ -26,18 +27,22 @@ DenialClass = Literal[
     "links",
 ]
 SHOWN = 300
+_AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//([^/\\]*)(.*)", re.DOTALL)
+_HOST = re.compile(r"(?:\[[^\]]*\]|[^:]*)(?::[0-9]{1,5}(?![^/]))?")
 
 
 @dataclass(frozen=True)
 class Denial:
     host: str
     path: str
+    """Without its query, in which people put what nobody else should read."""
     kind: DenialClass
     sentence: str
     """Fact and remedy, for a person or an agent."""
 
     def as_dict(self) -> dict[str, str]:
-        return {"host": self.host, "path": self.path, "class": self.kind, "sentence": self.sentence}
+        """As every door shows it."""
+        return {"host": self.host, "path": self.path, "class": self.kind, "message": self.sentence}
 
 
 class Refused(Exception):
@@ -47,10 +52,32 @@ class Refused(Exception):
         self, kind: DenialClass, sentence: str, *, host: str = "", path: str = "", status: int = HTTPStatus.FORBIDDEN
     ) -> None:
         super().__init__(sentence)
-        self.denial = Denial(shown(host), shown(path), kind, sentence)
+        self.denial = _denial(kind, sentence, host, path)
         self.status = int(status)
+
+    def about(self, target: str) -> None:
+        """Says what was asked for, unless that is known already."""
+        if not self.denial.host and not self.denial.path:
+            self.denial = _denial(self.denial.kind, self.denial.sentence, "", target)
+
+
+def _denial(kind: DenialClass, sentence: str, host: str, path: str) -> Denial:
+    there, path = place(path)
+    return Denial(shown(host or there), shown(path), kind, sentence)
+
+
+def place(target: str) -> tuple[str, str]:
+    """Host and path of what a program wrote, without user, query and fragment. For records alone: others may read the
+    same text otherwise, which is why it was refused."""
+    bare = re.split(r"[?#]", target, maxsplit=1)[0]
+    if bare.startswith("/") and not bare.startswith("//"):
+        return "", bare
+    found = _AUTHORITY.fullmatch(bare)
+    authority, path = found.groups() if found else (bare, "")
+    host = _HOST.match(authority.rpartition("@")[2])
+    return host[0] if host else "", path
 
 
 def shown(text: str) -> str:
     """Printable, and short: it goes into records that people read."""
-    return "".join(one if " " < one <= "~" else f"\\x{ord(one):02x}" for one in text[:SHOWN])
+    return "".join(one if " " < one <= "~" else f"\\x{ord(one):02x}" for one in text[:SHOWN])[:SHOWN]

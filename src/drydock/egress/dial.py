@@ -9,23 +9,45 @@ import asyncio
 import functools
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from drydock.egress.address import Address, Kind, kind_of, read
 from drydock.egress.denial import Refused
 from drydock.egress.url import URL
 
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-Connect = Callable[[Address, int], Awaitable[socket.socket]]
+Resolve = Callable[[str, int], Coroutine[None, None, Sequence[str]]]
+Connect = Callable[[Address, int], Coroutine[None, None, socket.socket]]
 ADDRESSES = 32
 """More than this is no host but a trick."""
+ATTEMPT = 3.0
+"""Seconds for one of several addresses: a host may have one that nothing answers at."""
+LOOKUPS = 8
+"""Names that one box may have looked up at once."""
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """By the system's resolver. Bytes, so that Python's own IDNA codec does not get to see the name."""
-    found = await asyncio.get_running_loop().getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
-    return [str(sockaddr[0]) for _, _, _, _, sockaddr in found]
+    """By the system's resolver, which may hang for half a minute: in a thread that nobody else waits for, not even the
+    end of the process. Bytes, so that Python's own IDNA codec does not get to see the name."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[list[str]] = loop.create_future()
+
+    def settle(found: list[str]) -> None:
+        if not answer.done():
+            answer.set_result(found)
+
+    def look_up() -> None:
+        try:
+            known = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
+        except OSError:
+            known = []
+        with suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(settle, [str(sockaddr[0]) for _, _, _, _, sockaddr in known])
+
+    threading.Thread(target=look_up, name="egress lookup", daemon=True).start()
+    return await answer
 
 
 async def connect(address: Address, port: int) -> socket.socket:
@@ -63,6 +85,8 @@ class Dialer:
         tls: Callable[[], ssl.SSLContext] = verified,
     ) -> None:
         self._resolve = resolve
+        self._free = asyncio.Semaphore(LOOKUPS)
+        self._lookups: set[asyncio.Task[Sequence[str]]] = set()
         self._connect = connect
         self._tls = tls
 
@@ -89,21 +113,40 @@ class Dialer:
         failed = ""
         for address in await self.addresses(url, furthest):
             try:
-                line = await self._connect(address, url.port)
+                async with asyncio.timeout(ATTEMPT):
+                    line = await self._connect(address, url.port)
             except OSError as wrong:
-                failed = wrong.strerror or type(wrong).__name__
+                failed = wrong.strerror or "no answer"
                 continue
             return await self._wrap(line, url, address)
         raise unreachable(url, failed)
 
     async def _look_up(self, url: URL) -> list[Address]:
         try:
-            found = [read(text) for text in await self._resolve(url.host, url.port)]
-        except (OSError, ValueError, UnicodeError):
+            found = [read(text) for text in await self._answers(url)]
+        except (OSError, ValueError):
             found = []
         if not found or len(found) > ADDRESSES:
             raise unreachable(url, "its name has no usable addresses")
         return list(dict.fromkeys(found))
+
+    async def _answers(self, url: URL) -> Sequence[str]:
+        """A lookup that nobody waits for any more still counts until it has ended."""
+        await self._free.acquire()
+        lookup = asyncio.get_running_loop().create_task(self._resolve(url.host, url.port))
+        self._lookups.add(lookup)
+        lookup.add_done_callback(self._looked_up)
+        return await asyncio.shield(lookup)
+
+    def _looked_up(self, lookup: asyncio.Future[Sequence[str]]) -> None:
+        self._lookups.discard(lookup)
+        self._free.release()
+        if not lookup.cancelled():
+            lookup.exception()
+
+    def close(self) -> None:
+        for lookup in list(self._lookups):
+            lookup.cancel()
 
     async def _wrap(self, line: socket.socket, url: URL, address: Address) -> Line:
         try:

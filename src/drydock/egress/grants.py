@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import unquote
@@ -12,6 +13,7 @@ from drydock.errors import Invalid
 
 MIB = 1 << 20
 Ecosystem = Literal["pypi", "npm"]
+_CREDENTIAL = re.compile(r"[!-~]+(?: [!-~]+)*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -21,11 +23,13 @@ class Credential:
     authorization: str = field(repr=False)
 
     def __post_init__(self) -> None:
-        if not self.authorization.isascii() or not self.authorization.isprintable():
-            raise Invalid("the index's credential holds characters that no header can carry")
+        if not _CREDENTIAL.fullmatch(self.authorization):
+            raise Invalid("the index's credential is empty or holds characters that no header can carry")
 
     @classmethod
     def basic(cls, user: str, password: str) -> Credential:
+        if ":" in user:
+            raise Invalid("the user in the index's credential holds a colon, which basic authentication cannot carry")
         return cls("Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())
 
     @classmethod
@@ -93,5 +97,7 @@ class Bounds:
     connect_seconds: float = 10.0
     reply_seconds: float = 600.0
     """One reply from its request to its last byte."""
+    refusal_seconds: float = 0.1
+    """Before each refusal that is not kept any more: a box that provokes them costs us less than it costs itself."""
     web_bytes: int = 5 * MIB
     web_seconds: float = 20.0

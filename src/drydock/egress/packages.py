@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import quote, unquote
@@ -14,6 +15,7 @@ from drydock.egress.address import Kind
 from drydock.egress.denial import Refused
 from drydock.egress.grants import Ecosystem, PackagesGrant
 from drydock.egress.head import Head
+from drydock.egress.meter import Meter
 from drydock.egress.pages.npm import SHORT_TYPE, rewrite_packument, tarball
 from drydock.egress.pages.simple import (
     JSON_TYPE,
@@ -25,7 +27,7 @@ from drydock.egress.pages.simple import (
     write_json,
 )
 from drydock.egress.reply import Reply
-from drydock.egress.upstream import Answer, Meter, Upstream, redirect
+from drydock.egress.upstream import Answer, Upstream, redirect
 from drydock.egress.url import URL
 
 _SIMPLE = re.compile(r"/pypi/simple/([A-Za-z0-9](?:[A-Za-z0-9._-]{0,126}[A-Za-z0-9])?)/?", re.ASCII)
@@ -43,6 +45,8 @@ TOLD = ("content-type", "content-range", "accept-ranges", "etag", "last-modified
 """The only headers of a file's host that come back, besides the length."""
 _SIMPLE_ACCEPT = f"{JSON_TYPE}, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 _REMEDY = "ask for /pypi/simple/NAME/ or /npm/NAME, and for files by the links of such a page"
+SMALL = 1 << 20
+"""Bytes of a page of which this box may have many in our memory."""
 T = TypeVar("T")
 
 
@@ -58,12 +62,21 @@ class File:
     grant: PackagesGrant
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    body: bytes
+    kind: str
+    answer: Answer
+
+
 class Packages:
     def __init__(self, grants: list[PackagesGrant], upstream: Upstream, meter: Meter) -> None:
         self._indexes: dict[Ecosystem, PackagesGrant] = {grant.ecosystem: grant for grant in grants}
         self._upstream = upstream
         self._meter = meter
         self._files: dict[str, File] = {}
+        self._large = asyncio.Semaphore(1)
+        self._working = asyncio.Semaphore(2)
 
     async def serve(self, head: Head, reply: Reply) -> None:
         if project := _SIMPLE.fullmatch(head.target):
@@ -79,49 +92,52 @@ class Packages:
 
     async def _simple(self, name: str, head: Head, reply: Reply) -> None:
         grant = self._index("pypi", head)
-        found = await self._page(grant, name + "/", _SIMPLE_ACCEPT)
-        if isinstance(found, int):
-            await _missing(found, name, reply)
-            return
-        body, kind, answer = found
-        links = self._links(head, answer, grant)
         as_json = JSON_TYPE in head.headers.get("accept", "")
+        async with self._page(grant, name + "/", _SIMPLE_ACCEPT) as found:
+            if isinstance(found, int):
+                await _missing(found, name, reply)
+                return
+            links = self._links(head, found.answer, grant)
 
-        def work() -> bytes:
-            page = parse_simple(kind, body, answer.url, name)
-            return write_json(page, links) if as_json else write_html(page, links)
+            def work() -> bytes:
+                page = parse_simple(found.kind, found.body, found.answer.url, name)
+                return write_json(page, links) if as_json else write_html(page, links)
 
-        told = await _written(work, answer)
-        await reply.whole(200, {"content-type": JSON_TYPE if as_json else "text/html; charset=utf-8"}, told)
+            told = await self._done(work, found.answer)
+            await reply.whole(200, {"content-type": JSON_TYPE if as_json else "text/html; charset=utf-8"}, told)
 
     async def _npm(self, name: str, head: Head, reply: Reply) -> None:
         grant = self._index("npm", head)
         kind = SHORT_TYPE if SHORT_TYPE in head.headers.get("accept", "") else "application/json"
-        found = await self._page(grant, name, kind)
-        if isinstance(found, int):
-            await _missing(found, name, reply)
-            return
-        body, _, answer = found
-        links = self._links(head, answer, grant)
-        told = await _written(lambda: rewrite_packument(body, answer.url, links), answer)
-        await reply.whole(200, {"content-type": kind}, told)
+        async with self._page(grant, name, kind) as found:
+            if isinstance(found, int):
+                await _missing(found, name, reply)
+                return
+            links = self._links(head, found.answer, grant)
+            told = await self._done(lambda: rewrite_packument(found.body, found.answer.url, links), found.answer)
+            await reply.whole(200, {"content-type": kind}, told)
 
     async def _npm_tarball(self, name: str, filename: str, head: Head, reply: Reply) -> None:
         """A lock file names tarballs without having seen the page, so the relay looks into it."""
         grant = self._index("npm", head)
-        found = await self._page(grant, name, SHORT_TYPE)
-        if isinstance(found, int):
-            await _missing(found, name, reply)
-            return
-        body, _, answer = found
-        linked = await _written(lambda: tarball(body, answer.url, filename), answer)
+        async with self._page(grant, name, SHORT_TYPE) as found:
+            if isinstance(found, int):
+                await _missing(found, name, reply)
+                return
+            linked = await self._done(lambda: tarball(found.body, found.answer.url, filename), found.answer)
+            kind = found.answer.kind
         if linked is None:
             raise Refused("path", f"the page of {name} links to no {filename}; {_REMEDY}", path=head.target)
-        file = File(linked.url, filename, False, answer.kind, grant)
+        file = File(linked.url, filename, False, kind, grant)
         await self._send(file, file.url, head, reply)
 
-    async def _page(self, grant: PackagesGrant, name: str, accept: str) -> tuple[bytes, str, Answer] | int:
-        """A page's bytes, type and origin; or the status that says there is none."""
+    @asynccontextmanager
+    async def _page(self, grant: PackagesGrant, name: str, accept: str) -> AsyncIterator[Page | int]:
+        """A page, or the status that says there is none. Of large ones this box has one at a time in our memory."""
+        async with AsyncExitStack() as held:
+            yield await self._fetched(grant, name, accept, held)
+
+    async def _fetched(self, grant: PackagesGrant, name: str, accept: str, held: AsyncExitStack) -> Page | int:
         index = grant.index
         url = URL(index.scheme, index.host, index.port, index.path + name)
         most = self._meter.bounds.page_bytes
@@ -141,11 +157,23 @@ class Packages:
             if answer.headers.get("content-encoding", "identity").lower() != "identity":
                 raise _bad(answer, "it is compressed, which was not asked for")
             body = bytearray()
+            large = False
             async for piece in answer.body():
                 body += piece
                 if len(body) > most:
                     raise _bad(answer, f"it is over {most} bytes")
-            return bytes(body), answer.headers.get("content-type", ""), answer
+                if not large and len(body) > SMALL:
+                    large = True
+                    await held.enter_async_context(self._large)
+            return Page(bytes(body), answer.headers.get("content-type", ""), answer)
+
+    async def _done(self, work: Callable[[], T], answer: Answer) -> T:
+        """In a thread, since a large page takes a second; two at a time, since other boxes need threads too."""
+        async with self._working:
+            try:
+                return await asyncio.to_thread(work)
+            except BadPage as wrong:
+                raise _bad(answer, str(wrong)) from None
 
     async def _file(self, key: str, filename: str, head: Head, reply: Reply) -> None:
         file = self._files.get(key)
@@ -181,7 +209,8 @@ class Packages:
         host = head.headers["host"]
 
         def rewrite(linked: Linked) -> str:
-            key = hashlib.blake2b(str(linked.url).encode(), digest_size=16).hexdigest()
+            whole = f"{grant.ecosystem} {linked.filename} {linked.url}"
+            key = hashlib.blake2b(whole.encode(), digest_size=16).hexdigest()
             if key not in self._files and len(self._files) >= self._meter.bounds.links:
                 raise Refused(
                     "links", f"this box may know {self._meter.bounds.links} files; ask for fewer packages", status=429
@@ -208,14 +237,6 @@ async def send_body(answer: Answer, head: Head, reply: Reply, meter: Meter) -> N
     async for piece in answer.body():
         await reply.write(piece)
     await reply.end()
-
-
-async def _written(work: Callable[[], T], answer: Answer) -> T:
-    """In a thread: a large page takes a second, and the loop serves others meanwhile."""
-    try:
-        return await asyncio.to_thread(work)
-    except BadPage as wrong:
-        raise _bad(answer, str(wrong)) from None
 
 
 async def _missing(status: int, name: str, reply: Reply) -> None:

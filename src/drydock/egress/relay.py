@@ -6,18 +6,22 @@ import asyncio
 import re
 import ssl
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
-from drydock.egress.denial import Denial, DenialClass, Refused
+from drydock.egress.denial import Denial, DenialClass, Refused, place
 from drydock.egress.dial import Connect, Dialer, Resolve, connect, resolve, verified
 from drydock.egress.grants import Bounds, Grant, PackagesGrant, WebGrant
 from drydock.egress.head import Head, read_head
+from drydock.egress.meter import Meter
 from drydock.egress.packages import Packages
 from drydock.egress.reply import Reply
-from drydock.egress.upstream import Meter, Upstream
+from drydock.egress.upstream import Upstream
 from drydock.egress.web import Web
 
 RECORDS = 100
 """Denials kept; those after are only counted."""
+LINGER = 1.0
+LINGER_BYTES = 256 * 1024
 _OURS = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)
 
 
@@ -38,9 +42,11 @@ class Relay:
         """How often something was refused, those beyond the kept records included."""
         self._bounds = bounds
         self._meter = Meter(bounds)
-        upstream = Upstream(Dialer(resolve, connect, tls), self._meter)
-        self._packages = Packages([one for one in grants if isinstance(one, PackagesGrant)], upstream, self._meter)
-        self._web = Web(upstream, self._meter) if any(isinstance(one, WebGrant) for one in grants) else None
+        self._upstream = Upstream(Dialer(resolve, connect, tls), self._meter)
+        packages = [one for one in grants if isinstance(one, PackagesGrant)]
+        self._packages = Packages(packages, self._upstream, self._meter)
+        granted = any(isinstance(one, WebGrant) for one in grants)
+        self._web = Web(self._upstream, self._meter) if granted else None
         self._serving: set[asyncio.Task[object]] = set()
         self._closed = False
 
@@ -50,7 +56,7 @@ class Relay:
         self._serving.add(task)
         self._meter.begin()
         try:
-            if not self._closed:
+            if not self._closed and await self._admitted(writer):
                 await self._converse(reader, writer)
         except OSError:
             pass  # the program has gone; nobody is left to be told
@@ -64,39 +70,48 @@ class Relay:
         for task in list(self._serving):
             task.cancel()
         await asyncio.gather(*self._serving, return_exceptions=True)
+        self._upstream.close()
+
+    async def _admitted(self, writer: asyncio.StreamWriter) -> bool:
+        """Those that are open already are not the worse for one too many."""
+        most = self._bounds.connections
+        if len(self._serving) <= most:
+            return True
+        refused = Refused("connections", f"this box may hold {most} connections at once; close some", status=503)
+        self._record(refused)
+        if self.denied <= RECORDS:
+            reply = Reply(writer, bodiless=False, last=True, patience=self._bounds.upstream_seconds)
+            await reply.refuse(refused)
+        return False
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Request after request, each judged as if it were the first."""
+        patience = self._bounds.upstream_seconds
         last = False
         while not last:
-            reply = Reply(writer, bodiless=False, last=True, patience=self._bounds.upstream_seconds)
+            head = None
+            reply = Reply(writer, bodiless=False, last=True, patience=patience)
             try:
-                if len(self._serving) > self._bounds.connections:
-                    most = self._bounds.connections
-                    raise Refused("connections", f"this box may hold {most} connections at once", status=503)
                 head = await read_head(reader, self._bounds)
                 if head is None:
                     return
-                last = head.last
-                reply = Reply(writer, bodiless=head.method == "HEAD", last=last, patience=self._bounds.upstream_seconds)
+                reply = Reply(writer, bodiless=head.method == "HEAD", last=head.last, patience=patience)
                 await self._answer(head, reply)
             except Refused as refused:
-                self._record(refused)
-                await reply.refuse(refused)
+                refused.about(head.target if head else "")
+                await self._refuse(refused, reply)
             last = reply.last
+        await _linger(reader, writer)
 
     async def _answer(self, head: Head, reply: Reply) -> None:
         self._meter.request()
-        if head.method not in ("GET", "HEAD"):
-            reply.last = True
-            raise Refused("method", _method(head.method), path=head.target, status=405)
         seconds = min(self._meter.seconds, self._bounds.reply_seconds)
         try:
             async with asyncio.timeout(seconds):
                 await self._route(head, reply)
         except TimeoutError:
             kind: DenialClass = "slow" if self._meter.seconds else "seconds"
-            raise Refused(kind, f"this was not done after {seconds:.0f} s; ask for less", path=head.target) from None
+            raise Refused(kind, f"this was not done after {seconds:.0f} s; ask for less", status=504) from None
 
     async def _route(self, head: Head, reply: Reply) -> None:
         if not head.target.startswith("/"):
@@ -109,11 +124,17 @@ class Relay:
             raise Refused(
                 "spelling",
                 "the Host header names another host than the relay; ask for http://127.0.0.1:PORT/...",
-                host=head.headers["host"],
+                host=place(head.headers["host"])[0],
                 path=head.target,
                 status=400,
             )
         await self._packages.serve(head, reply)
+
+    async def _refuse(self, refused: Refused, reply: Reply) -> None:
+        self._record(refused)
+        if self.denied > RECORDS:
+            await asyncio.sleep(self._bounds.refusal_seconds)
+        await reply.refuse(refused)
 
     def _record(self, refused: Refused) -> None:
         self.denied += 1
@@ -121,7 +142,13 @@ class Relay:
             self.denials.append(refused.denial)
 
 
-def _method(method: str) -> str:
-    if method == "CONNECT":
-        return "CONNECT would hide the path that is asked for; ask the relay itself with `GET https://host/path`"
-    return f"{method} is not granted; the relay passes on GET and HEAD alone"
+async def _linger(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Read what still comes: a connection closed with bytes unread is reset, and the reset overtakes the reply."""
+    if writer.transport.is_closing():
+        return
+    writer.write_eof()
+    left = LINGER_BYTES
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINGER):
+            while left > 0 and (piece := await reader.read(left)):
+                left -= len(piece)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
 from drydock.egress.denial import Refused
+
+SLICE = 64 * 1024
+"""What a program does not read waits in our memory, this much of it at once."""
+_VALUE = re.compile(r"[ -~]{1,1000}", re.ASCII)
 
 
 class Reply:
@@ -28,7 +33,7 @@ class Reply:
         self._bodiless = self._bodiless or status in (204, 304)
         self._left = length
         self._chunked = length is None and not self._bodiless
-        told = {name: value for name, value in headers.items() if value}
+        told = {name: value for name, value in headers.items() if _VALUE.fullmatch(value)}
         if self._chunked:
             told["transfer-encoding"] = "chunked"
         elif length is not None and status not in (204, 304):
@@ -42,9 +47,13 @@ class Reply:
         if self._bodiless or not data:
             return
         if self._left is not None:
+            if len(data) > self._left:  # the rest would pass for the answer to the next request
+                raise Refused("upstream", "the other side sent more than it had promised; try again later", status=502)
             self._left -= len(data)
-        self._writer.write(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
-        await self._drain()
+        for at in range(0, len(data), SLICE):
+            piece = data[at : at + SLICE]
+            self._writer.write(b"%x\r\n%b\r\n" % (len(piece), piece) if self._chunked else piece)
+            await self._drain()
 
     async def end(self) -> None:
         if self._chunked:

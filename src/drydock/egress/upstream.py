@@ -3,68 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 
-import h11
-
 from drydock import __version__
 from drydock.egress.address import Kind
+from drydock.egress.answer import BadAnswer, Reading
 from drydock.egress.denial import Refused
 from drydock.egress.dial import Dialer, Line, unreachable
-from drydock.egress.grants import Bounds
+from drydock.egress.meter import Meter
 from drydock.egress.url import URL, BadURL, join
 
 READ = 64 * 1024
-ANSWER_HEAD = 64 * 1024
 REDIRECTS = (301, 302, 303, 307, 308)
 Judge = Callable[[URL], None]
 """Raises Refused for a hop that the grant does not cover."""
-
-
-class Meter:
-    """What one box may still use."""
-
-    def __init__(self, bounds: Bounds) -> None:
-        self.bounds = bounds
-        self._bytes = bounds.bytes
-        self._requests = bounds.requests
-        self._until: float | None = None
-
-    def begin(self) -> None:
-        """The first connection starts the clock."""
-        if self._until is None:
-            self._until = time.monotonic() + self.bounds.seconds
-
-    @property
-    def seconds(self) -> float:
-        """Left, and not below zero."""
-        return self.bounds.seconds if self._until is None else max(0.0, self._until - time.monotonic())
-
-    def request(self) -> None:
-        if not self.seconds:
-            raise Refused(
-                "seconds", f"this box may use its relay for {self.bounds.seconds:g} s; start a new run", status=429
-            )
-        if not self._requests:
-            raise Refused("requests", f"this box may make {self.bounds.requests} requests; ask for less", status=429)
-        self._requests -= 1
-
-    def take(self, count: int, url: URL) -> None:
-        self.expect(count, url)
-        self._bytes -= count
-
-    def expect(self, count: int, url: URL) -> None:
-        if count > self._bytes:
-            raise Refused(
-                "bytes",
-                f"this box may receive {self.bounds.bytes} bytes in all and this would be more; ask for less",
-                host=url.host,
-                path=url.path,
-            )
 
 
 @dataclass
@@ -74,7 +29,6 @@ class Answer:
     url: URL
     status: int
     headers: Mapping[str, str]
-    """Names in lower case; of several with one name, the first."""
     kind: Kind
     """Of the address that was dialled."""
     _exchange: Exchange
@@ -95,47 +49,46 @@ class Exchange:
         self._line = line
         self._url = url
         self._meter = meter
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=ANSWER_HEAD)
+        self._reading = Reading()
+        self._bodiless = False
 
     async def ask(self, method: str, headers: Mapping[str, str]) -> Answer:
-        told = [
-            ("Host", self._url.authority),
-            ("User-Agent", f"drydock/{__version__}"),
-            ("Accept-Encoding", "identity"),
-        ]
-        told += [("Connection", "close"), *headers.items()]
-        request = h11.Request(method=method, target=self._url.target, headers=told)
-        self._line.writer.write((self._http.send(request) or b"") + (self._http.send(h11.EndOfMessage()) or b""))
-        for _ in range(8):
-            event = await self._event()
-            if isinstance(event, h11.Response):
-                given = {
-                    name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(list(event.headers))
-                }
-                return Answer(self._url, event.status_code, given, self._line.kind, self)
-            if not isinstance(event, h11.InformationalResponse):
-                break
-        raise unreachable(self._url, "it did not answer in HTTP")
+        told = {"Host": self._url.authority, "User-Agent": f"drydock/{__version__}", "Accept-Encoding": "identity"}
+        told |= {"Connection": "close", **headers}
+        lines = [f"{method} {self._url.target} HTTP/1.1", *(f"{name}: {value}" for name, value in told.items())]
+        assert all(line.isascii() and line.isprintable() for line in lines), "what goes out is ours, on one line each"
+        self._line.writer.write("\r\n".join([*lines, "", ""]).encode("ascii"))
+        self._bodiless = method == "HEAD"
+        reading = self._reading
+        while not reading.status:
+            await self._receive()
+        return Answer(self._url, reading.status, reading.headers, self._line.kind, self)
 
     async def body(self) -> AsyncIterator[bytes]:
-        while isinstance(event := await self._event(), h11.Data):
-            self._meter.take(len(event.data), self._url)
-            yield bytes(event.data)
-        if not isinstance(event, h11.EndOfMessage):
-            raise unreachable(self._url, "it broke off")
+        if self._bodiless:
+            return
+        while True:
+            if piece := self._reading.take():
+                yield piece
+            if self._reading.done:
+                return
+            await self._receive()
 
-    async def _event(self) -> object:
+    async def _receive(self) -> None:
         try:
-            while (event := self._http.next_event()) is h11.NEED_DATA:
-                async with asyncio.timeout(self._meter.bounds.upstream_seconds):
-                    self._http.receive_data(await self._line.reader.read(READ))
+            async with asyncio.timeout(self._meter.bounds.upstream_seconds):
+                data = await self._line.reader.read(READ)
+            self._meter.take(len(data), self._url)
+            if data:
+                self._reading.feed(data)
+            else:
+                self._reading.cut()
         except TimeoutError:
             raise _silent(self._url, self._meter.bounds.upstream_seconds) from None
-        except h11.RemoteProtocolError:
-            raise unreachable(self._url, "it broke off, or what it sent is not HTTP") from None
+        except BadAnswer as wrong:
+            raise unreachable(self._url, str(wrong)) from None
         except OSError:
             raise unreachable(self._url, "it ended the connection") from None
-        return event
 
     async def __aenter__(self) -> Exchange:
         return self
@@ -176,6 +129,9 @@ class Upstream:
                     yield answer
                     return
                 url, furthest = self._next(answer, hops), answer.kind
+
+    def close(self) -> None:
+        self._dialer.close()
 
     async def _dial(self, url: URL, furthest: Kind) -> Line:
         try:

@@ -19,6 +19,8 @@ _WHOLE = re.compile(
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*", re.ASCII)
 _NUMERIC = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
 """A last label that makes resolvers and browsers read the whole name as an IPv4 address, in bases 8, 10 and 16."""
+_AMBIGUOUS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!//[^/])|//(?![^/])", re.ASCII)
+"""`https:page` and `///page` name another host to a browser than to the specification."""
 _DOTS = re.compile(r"(?:\.|%2e){1,2}", re.IGNORECASE)
 
 
@@ -86,8 +88,16 @@ def join(base: URL, reference: str) -> tuple[URL, str]:
     """What a link on the page `base` points to, and its fragment without `#`."""
     if not reference.isascii() or not reference.isprintable() or "\\" in reference or " " in reference:
         raise BadURL("a link is printable ASCII without backslash and space")
+    if len(reference) > LONGEST:
+        raise BadURL(f"a link may be {LONGEST} characters long")
     link, _, fragment = reference.partition("#")
-    return parse(urljoin(str(base), link)), fragment
+    if _AMBIGUOUS.match(link):
+        raise BadURL("a link has `//` and a host after its scheme, and nowhere else three slashes or a scheme's colon")
+    try:
+        whole = urljoin(str(base), link)
+    except ValueError:
+        raise BadURL("a link's brackets hold an IPv6 address") from None
+    return parse(whole), fragment
 
 
 def plain(path: str) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 
 from drydock.egress.address import Kind
-from drydock.egress.denial import Refused
+from drydock.egress.denial import Refused, place
 from drydock.egress.head import Head
+from drydock.egress.meter import Meter
 from drydock.egress.packages import TOLD, failed
 from drydock.egress.reply import Reply
-from drydock.egress.upstream import Meter, Upstream
+from drydock.egress.upstream import Upstream
 from drydock.egress.url import URL, BadURL, parse
 
 
@@ -57,7 +58,7 @@ def target(head: Head) -> URL:
     host = head.headers["host"].lower()
     if host not in (url.authority, f"{url.authority}:{url.port}"):
         sentence = f"the Host header and the URL name two hosts; send `Host: {url.authority}`"
-        raise Refused("spelling", sentence, host=head.headers["host"], path=head.target, status=400)
+        raise Refused("spelling", sentence, host=place(head.headers["host"])[0], path=head.target, status=400)
     judge(url)
     return url
 

@@ -11,8 +11,13 @@ _TAG = re.compile(r"<(?:!--|([A-Za-z][A-Za-z0-9]*+))")
 _ATTRIBUTE = re.compile(r"[\s/]*+([^\s=>\"'/<]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>\"'<]++)))?+")
 
 
+_READ = {"href", "data-requires-python", "data-yanked", "data-core-metadata", "data-dist-info-metadata"}
+LONGEST = 8192
+"""Characters of an attribute's value; a longer one is left out."""
+
+
 def anchors(page: str) -> Iterator[tuple[str, dict[str, str], str]]:
-    """Every `a` and `base`: its name, its attributes, and the text up to the next tag."""
+    """Every `a` and `base`: its name, the attributes that an index page has, and the text up to the next tag."""
     at = 0
     while found := _TAG.search(page, at):
         at = found.end()
@@ -26,8 +31,9 @@ def anchors(page: str) -> Iterator[tuple[str, dict[str, str], str]]:
         while given := _ATTRIBUTE.match(page, at):
             at = given.end()
             value = next((one for one in given.groups()[1:] if one is not None), "")
-            if name in ("a", "base"):
-                attributes.setdefault(given[1].lower(), html.unescape(value))
+            known = given[1].lower() if name in ("a", "base") else ""
+            if known in _READ and len(value) <= LONGEST:
+                attributes.setdefault(known, html.unescape(value))
         closing = page.find(">", at, at + 64)
         at = closing + 1 if closing >= 0 else at
         if name in ("a", "base"):

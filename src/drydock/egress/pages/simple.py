@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from drydock.egress.pages.anchors import anchors
@@ -19,13 +20,16 @@ _HASH = re.compile(r"(sha224|sha256|sha384|sha512|sha3_\d+|blake2b|md5|sha1)=([0
 _VERSION = re.compile(r"[0-9A-Za-z.!+_-]{1,64}", re.ASCII)
 _TIME = re.compile(r"[0-9T:.Z+-]{10,40}", re.ASCII)
 TEXT = 512
+LINKS = 100_000
+VALUES = 1_000_000
+"""Of a page in JSON: three bytes can become seventy in memory."""
 
 
 class BadPage(ValueError):
     """A sentence about what the index sent."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Linked:
     """A file that a page links to."""
 
@@ -71,7 +75,7 @@ def _from_json(body: bytes, at: URL, name: str) -> Simple:
     versions = page.get("versions")
     listed = [one for one in versions if _is(one, _VERSION)] if isinstance(versions, list) else []
     found = (_linked_json(entry, at) for entry in files if isinstance(entry, dict))
-    return Simple(name, [one for one in found if one], listed)
+    return Simple(name, _bounded(found), listed)
 
 
 def _linked_json(entry: dict[str, Any], at: URL) -> Linked | None:
@@ -92,7 +96,17 @@ def _linked_json(entry: dict[str, Any], at: URL) -> Linked | None:
 
 
 def _from_html(body: bytes, at: URL, name: str) -> Simple:
-    files: list[Linked] = []
+    return Simple(name, _bounded(_html_links(body, at)), [])
+
+
+def _bounded(found: Iterable[Linked | None]) -> list[Linked]:
+    files = list(islice((one for one in found if one), LINKS + 1))
+    if len(files) > LINKS:
+        raise BadPage(f"it links to over {LINKS} files")
+    return files
+
+
+def _html_links(body: bytes, at: URL) -> Iterator[Linked | None]:
     base: URL | None = None
     for tag, given, text in anchors(body.decode("utf-8", "replace")):
         if tag == "base" and base is None and "href" in given:
@@ -100,9 +114,10 @@ def _from_html(body: bytes, at: URL, name: str) -> Simple:
                 base, _ = join(at, given["href"])
             except BadURL:
                 raise BadPage("the <base> of its links is no usable URL") from None
-        elif tag == "a" and (file := _linked_html(given, text, base or at)):
-            files.append(file)
-    return Simple(name, files, [])
+            if at.scheme == "https" and base.scheme != "https":
+                raise BadPage("the <base> of its links leads from https to http")
+        elif tag == "a":
+            yield _linked_html(given, text, base or at)
 
 
 def _linked_html(given: dict[str, str], text: str, at: URL) -> Linked | None:
@@ -169,6 +184,8 @@ def write_html(page: Simple, rewrite: Rewrite) -> bytes:
 
 def read_json(body: bytes) -> dict[str, Any]:
     """BadPage unless it is an object; a bomb of brackets or digits is none."""
+    if sum(body.count(mark) for mark in (b",", b"[", b"{")) > VALUES:
+        raise BadPage(f"its JSON has over {VALUES} values")
     try:
         page = json.loads(body)
     except (ValueError, RecursionError):
