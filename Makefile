@@ -45,8 +45,9 @@ build: setup-test ## Build the wheel into dist/.
 bench: setup-test ## Measure every figure and note it in bench/results.md.
 	@$(PY) -m bench
 
-docs: setup-test ## Write the generated pages of docs/reference again.
+docs: setup-test ## Write the generated pages of docs/reference and deploy/seccomp.json again.
 	@$(PY) -m scripts.reference
+	@$(PY) -m scripts.outer_filter
 
 format: setup-test ## Let ruff lay out and mend what it can.
 	@.venv/bin/ruff format .

@@ -15,6 +15,7 @@ CHECKS: dict[str, list[str | Path]] = {
     "types": [BIN / "mypy", "--no-error-summary"],
     "layers": [BIN / "lint-imports"],
     "docs": [sys.executable, "-m", "scripts.reference", "--check"],
+    "profile": [sys.executable, "-m", "scripts.outer_filter", "--check"],
     "rules": [sys.executable, "-m", "scripts.rules"],
 }
 

@@ -130,12 +130,24 @@ class Watch:
 
 
 class Drydock:
-    def __init__(self, folder: Path, source: Path | None = None, **settings: Any) -> None:
+    def __init__(
+        self, folder: Path, source: Path | None = None, engine: Mapping[str, Any] | None = None, **settings: Any
+    ) -> None:
         self.planted = Planted(folder, Canaries())
         token = {"SERVER_AUTH_TOKEN": self.planted.canaries.new("SERVER_AUTH_TOKEN")}
         told = {**SMALL, "max_concurrent": 3, **settings}
-        self.server = Started(folder / "run", {**self.planted.environ, **token}, source, data=self.planted.data, **told)
-        self._idle = PER_SLOT * int(told["max_concurrent"])
+        if engine is not None:
+            os.chown(self.planted.data, engine["uid"], -1)
+        self.server = Started(
+            folder / "run",
+            {**self.planted.environ, **token},
+            source,
+            data=self.planted.data,
+            engine=engine,
+            **told,
+        )
+        # Without root the server has its boxes' uid, and so is counted with them.
+        self._idle = PER_SLOT * int(told["max_concurrent"]) + (engine is not None)
         self._watch = Watch(self.planted.canaries)
 
     def execute(self, request: Request, within: float = 60) -> Answer:

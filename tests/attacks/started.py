@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import signal
@@ -17,6 +18,7 @@ from typing import Any
 import httpx
 
 DRYDOCK = Path(sys.executable).with_name("drydock")
+CHECKOUT = Path(__file__).parents[2]
 LISTENS = re.compile(r"listens on http://([0-9.]+):([0-9]+)")
 START_WITHIN = 30.0
 LOWEST_BOX_UID = 300_000
@@ -31,9 +33,11 @@ class Started:
         environ: Mapping[str, str] | None = None,
         source: Path | None = None,
         data: Path | None = None,
+        engine: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
-        """`source` is another copy of the package's folder; settings become DRYDOCK_ variables."""
+        """`source` is another copy of the package's folder, `engine` what standins/engine.py does to it first;
+        settings become DRYDOCK_ variables."""
         self.folder = folder
         self.data = data or folder / "data"
         self.log = folder / "log"
@@ -45,6 +49,10 @@ class Started:
             inherited["PYTHONPATH"] = str(source)
             command = [sys.executable, "-c", "from drydock.cli import main; main()"]
         command += ["serve", "--port", "0", "--data", str(self.data)]
+        if engine is not None:
+            command = [sys.executable, "-m", "tests.standins.engine", json.dumps(engine), *command]
+            inherited["PYTHONPATH"] = str(CHECKOUT)
+            told["DRYDOCK_PYTHON"] = "/usr/bin/python3"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 command,

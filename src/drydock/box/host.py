@@ -20,6 +20,8 @@ from drydock.errors import CannotStart
 
 OLDEST_PYTHON = (3, 9)
 UID_LOCKS = Path("/run/drydock")
+ROOT_CAPABILITIES = {"SETGID": 6, "SETUID": 7, "SYS_ADMIN": 21}
+"""What root needs to give each box a uid of its own and to stage its mounts. An engine gives its root less."""
 _ASK = (
     "import json, os, sys; print(json.dumps([sys.version_info[:2], "
     "[os.path.realpath(p) for p in (sys.prefix, sys.base_prefix, os.path.dirname(os.path.realpath(sys.executable)))]]))"
@@ -42,7 +44,10 @@ def look(python: Path, data: Path) -> Host:
     hierarchy = Hierarchy.find("drydock-" + folder_id(data))
     lost = []
     if not root:
-        lost.append("Boxes share this server's uid on the host; run it as root for a uid of their own each.")
+        lost.append(
+            "Boxes share this server's uid on the host, and what the kernel counts for each uid (pipe buffers, inotify "
+            "instances); run it as root for a uid of their own each."
+        )
         lost.append("A held box's disk has no hard limit; run it as root for one.")
     if hierarchy is None:
         lost.append(
@@ -85,6 +90,25 @@ def find_interpreter(python: Path) -> Interpreter:
     return Interpreter(str(python), (version[0], version[1]), tuple(outer))
 
 
+def must_be_able_root(uid_base: int, proc: Path = Path("/proc/self")) -> None:
+    """CannotStart for a uid 0 that cannot give its boxes other uids: running them as root is no way out."""
+    status = (proc / "status").read_text()
+    held = int(status.partition("\nCapEff:")[2].split()[0], 16)
+    missing = [name for name, bit in ROOT_CAPABILITIES.items() if not held >> bit & 1]
+    if missing:
+        flags = " ".join(f"--cap-add {name}" for name in missing)
+        raise CannotStart(
+            f"started as uid 0 without CAP_{' and CAP_'.join(missing)}: boxes could have no uid of their own",
+            hint=f"Start it as another user, as the image does by itself (--user 10001:0), or add {flags}.",
+        )
+    spans = [tuple(map(int, line.split())) for line in (proc / "uid_map").read_text().splitlines()]
+    if not any(first <= uid_base < first + count for first, _, count in spans):
+        raise CannotStart(
+            f"the boxes' uids begin at {uid_base}, which this user namespace does not have",
+            hint="Set DRYDOCK_UID_BASE to one that it has: /proc/self/uid_map lists first uid, uid outside, count.",
+        )
+
+
 class Uids:
     """Host uids for boxes, one each, reserved among all servers of this host by a lock that dies with the process."""
 
@@ -96,7 +120,13 @@ class Uids:
         """A uid that no other box of this host has; None without root, where boxes share the server's own."""
         if os.geteuid() != 0:
             return None
-        UID_LOCKS.mkdir(mode=0o700, exist_ok=True)
+        try:
+            UID_LOCKS.mkdir(mode=0o700, exist_ok=True)
+        except OSError as wrong:
+            raise CannotStart(
+                f"{UID_LOCKS}, where servers on one host share out uids, cannot be made: {wrong.strerror}",
+                hint="As root /run must be writable; in a container with a read-only root: --tmpfs /run.",
+            ) from wrong
         while True:
             uid, self._next = self._next, self._next + 1
             if uid in self._locks:

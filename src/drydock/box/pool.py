@@ -22,6 +22,8 @@ RENEW_AFTER = 64
 RENEW_IDLE_S = 0.1
 """An interpreter that has served anybody is replaced once the server is idle this long: then it costs nobody time."""
 START_S = 20.0
+START_TRIES = 3
+"""What a host forbids it forbids each time; more tries would only put off saying so."""
 NO_DOORS: Mapping[int, Handler] = {}
 RESPAWN_S = (0.05, 0.2, 1.0, 5.0)
 
@@ -37,6 +39,8 @@ class _Place:
     running: Running | None = None
     served: int = 0
     failures: int = 0
+    fault: str = ""
+    """What its slot itself said when it failed."""
     ready: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -50,6 +54,8 @@ class Pool:
         self._tasks: set[asyncio.Task[None]] = set()
         self._busy = 0
         self._news = asyncio.Event()
+        self._why = ""
+        """What the last box that broke said."""
         self._closing = False
 
     @property
@@ -62,10 +68,16 @@ class Pool:
         for place in self._places:
             self._spawn(place)
         try:
-            await asyncio.wait_for(asyncio.gather(*(place.ready.wait() for place in self._places)), within_s)
+            await asyncio.wait_for(self._all_ready(), within_s)
         except TimeoutError:
-            words = next((p.slot.last_words() for p in self._places if p.slot is not None and not p.ready.is_set()), "")
-            raise BoxFailed(f"no box could be made on this host: {words}") from None
+            raise BoxFailed(f"no box could be made on this host within {within_s:.0f} s") from None
+
+    async def _all_ready(self) -> None:
+        while not all(place.ready.is_set() for place in self._places):
+            if any(place.failures >= START_TRIES for place in self._places):
+                raise BoxFailed(f"no box could be made on this host: {self._why}")
+            self._news.clear()
+            await self._news.wait()
 
     async def run(
         self,
@@ -222,6 +234,7 @@ class Pool:
             await place.slot.start()
         except (BoxFailed, OSError) as wrong:
             self._log.error("box_failed", wrong, slot=place.number)
+            place.fault = str(wrong)
             self._on_broken(place)
 
     def _on_message(self, place: _Place, message: Message, fds: list[int]) -> None:
@@ -248,6 +261,7 @@ class Pool:
             place.running.on_unmounted(message["unmounted"])
         elif "failed" in message:
             self._log.error("box_failed", slot=place.number, why=message["failed"])
+            place.fault = message["failed"]
             if place.running is not None:
                 place.running.on_broken("the box could not be made ready")
                 place.running = None
@@ -264,10 +278,12 @@ class Pool:
             place.parked.close()
             place.parked = None
         running, place.running = place.running, None
-        words = place.slot.last_words() if place.slot is not None else ""
-        self._log.warning("box_broke", slot=place.number, words=words)
+        self._why = place.fault or (place.slot.last_words() if place.slot is not None else "")
+        place.fault = ""
+        self._log.warning("box_broke", slot=place.number, words=self._why)
         if running is not None:
             running.on_broken("the box broke")
         wait = RESPAWN_S[min(place.failures, len(RESPAWN_S) - 1)]
         place.failures += 1
+        self._news.set()
         self._spawn(place, wait)

@@ -105,6 +105,7 @@ class Slot:
                 stdout=subprocess.DEVNULL,
                 stderr=said,
                 pass_fds=(theirs.fileno(),),
+                process_group=0,  # Ctrl-C reaches the whole group of the server, and is for the server alone
                 env={},
                 cwd="/",
             )

@@ -32,6 +32,8 @@ class Yard:
     def open(cls, python: Path, data: Path, uid_base: int, limits: Limits, log: Log) -> Yard:
         """Look at the host, and clear away what a killed server of the same data folder left in its control groups."""
         found = host.look(python, data)
+        if found.root:
+            host.must_be_able_root(uid_base)
         if found.hierarchy is not None:
             for name in found.hierarchy.left_over():
                 found.hierarchy.group(name).remove()

@@ -8,10 +8,12 @@ import functools
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from drydock.box import collect
 from drydock.box.ended import Ended
 from drydock.box.limits import Limits
+from drydock.box.obstacle import find_obstacle
 from drydock.box.pool import Pool
 from drydock.box.program import WORK, Layer, Program
 from drydock.box.stop import Stop
@@ -67,16 +69,19 @@ class BoxedExecutor:
             await self._pool.start()
         except BoxFailed as wrong:
             await self.close()
-            raise CannotStart(wrong.message, hint="`drydock doctor` tries each part and says what to mend.") from wrong
+            raise _no_footing(wrong, settings.python) from wrong
 
     async def close(self) -> None:
         """Nothing of it is left when this returns."""
-        if self._packages is not None:
-            await self._packages.close()
-        if self._pool is not None:
-            await self._pool.close()
-        if self._yard is not None:
-            self._yard.close()
+        packages, self._packages = self._packages, None
+        if packages is not None:
+            await packages.close()
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.close()
+        yard, self._yard = self._yard, None
+        if yard is not None:
+            yard.close()
 
     @property
     def broken(self) -> bool:
@@ -208,6 +213,15 @@ class BoxedExecutor:
         if request.cpus is not None:
             limits = replace(limits, cpus=min(request.cpus, limits.cpus))
         return limits
+
+
+def _no_footing(wrong: BoxFailed, python: Path) -> CannotStart:
+    """What stands in the way, with what to turn for it, where that can be found out."""
+    found = find_obstacle(str(python))
+    if found is None:
+        return CannotStart(wrong.message, hint="`drydock doctor` tries each part and says what to mend.")
+    fact, remedy = found
+    return CannotStart(f"{fact}, so no program can be run ({wrong.message})", hint=remedy)
 
 
 def _wanted(patterns: Sequence[str] | None) -> Callable[[str], bool]:

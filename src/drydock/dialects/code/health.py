@@ -44,4 +44,6 @@ class Health:
             "state": self.state,
             "environments": list(environments),
             "languages": list(languages),
+            "isolation": self._executor.isolation,
+            "not_promised": list(self._executor.lost_promises),
         }

@@ -1,0 +1,64 @@
+"""The attacks against a server that an unprivileged user runs, under the profile that container engines get from us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.attacks.arena import Drydock
+from tests.attacks.families import ROWS
+from tests.attacks.play import play, play_twin
+from tests.attacks.row import Row
+
+ENGINE = {"uid": 312_345, "profile": "deploy/seccomp.json"}
+LOST = {
+    "memory shared out among processes, each of which is modest": "Memory and processes",
+    "memory in files that have no name": "Memory and processes",
+    "memory in System V segments": "Memory and processes",
+    "memory in the buffers of connections to itself": "Memory and processes",
+    "every pipe page that its uid may have": "pipe buffers",
+    "every inotify instance that its uid may have": "inotify instances",
+}
+"""What works without root and a control group, and the words with which the start and /health say so."""
+SLOW = ("resources", "kill")
+HELD = [
+    pytest.param(
+        row,
+        id=row.id,
+        marks=[pytest.mark.serial] * row.tight + [pytest.mark.long] * (row.family in SLOW),
+    )
+    for row in ROWS
+    if row.name not in LOST
+]
+
+
+@pytest.fixture(scope="module")
+def dock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drydock]:
+    arena = Drydock(tmp_path_factory.mktemp("unprivileged"), engine=ENGINE)
+    try:
+        yield arena
+    finally:
+        arena.close()
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drydock]:
+    arena = Drydock(tmp_path_factory.mktemp("unprivileged-single"), engine=ENGINE, max_concurrent=1)
+    try:
+        yield arena
+    finally:
+        arena.close()
+
+
+@pytest.mark.parametrize("row", HELD)
+def test_the_attack_fails_without_root(row: Row, dock: Drydock, request: pytest.FixtureRequest) -> None:
+    arena: Drydock = request.getfixturevalue("single") if row.single else dock
+    play_twin(arena, row)
+    play(arena, row)
+
+
+def test_what_is_lost_without_root_is_said(dock: Drydock) -> None:
+    assert set(LOST) <= {row.name for row in ROWS}
+    said = str(dock.server.get("/health").json())
+    assert not [words for words in LOST.values() if words not in said]
