@@ -56,7 +56,7 @@ class Door:
         self.client.close()
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
-        assert self.crashed == []
+        assert self.crashed == [], self.crashed
 
     def __enter__(self) -> Door:
         return self

@@ -17,6 +17,7 @@ class Doors:
         self._servers: list[asyncio.Server] = []
         self._connections: set[asyncio.Task[None]] = set()
         self._opening: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     @property
     def ports(self) -> list[int]:
@@ -38,6 +39,9 @@ class Doors:
             self._connections.add(task)
             try:
                 await handler(reader, writer)
+            except asyncio.CancelledError:
+                if not self._closed:  # of a connection's task that was cancelled, asyncio's streams make a failure
+                    raise
             finally:
                 self._connections.discard(task)
                 writer.close()
@@ -45,6 +49,7 @@ class Doors:
         self._servers.append(await asyncio.start_server(connected, sock=listener))
 
     async def close(self) -> None:
+        self._closed = True
         await asyncio.gather(*self._opening, return_exceptions=True)
         for server in self._servers:
             server.close()

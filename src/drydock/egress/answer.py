@@ -25,6 +25,7 @@ class Reading:
         self._parser = httptools.HttpResponseParser(self)
         self._interim = 0
         self._fed = 0
+        self._told = 0
         self._pieces: list[bytes] = []
 
     def feed(self, data: bytes) -> None:
@@ -52,6 +53,9 @@ class Reading:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self.status:
+            self._told += len(name) + len(value) + 4
+            if self._told > HEAD_BYTES:
+                raise BadAnswer
             self.headers.setdefault(name.decode("latin-1").lower(), value.decode("latin-1"))
 
     def on_headers_complete(self) -> None:

@@ -16,10 +16,10 @@ from drydock.egress.denial import Refused
 from drydock.egress.grants import Ecosystem, PackagesGrant
 from drydock.egress.head import Head
 from drydock.egress.meter import Meter
+from drydock.egress.pages.bad_page import BadPage
 from drydock.egress.pages.npm import SHORT_TYPE, rewrite_packument, tarball
 from drydock.egress.pages.simple import (
     JSON_TYPE,
-    BadPage,
     Linked,
     Rewrite,
     parse_simple,

@@ -60,6 +60,9 @@ class Relay:
                 await self._converse(reader, writer)
         except OSError:
             pass  # the program has gone; nobody is left to be told
+        except asyncio.CancelledError:
+            if not self._closed:  # of a connection's task that was cancelled, asyncio's streams make a failure
+                raise
         finally:
             self._serving.discard(task)
             writer.close()

@@ -3,6 +3,7 @@
     simple.py  PyPI's pages as HTML (PEP 503) and JSON (PEP 691): one form in between
     anchors.py the links of an HTML page, found in time linear to its size
     npm.py     npm's packuments
+    bad_page.py  why a page is refused
 
 Here no page is trusted: what is not of the expected form is left out or the page is refused (BadPage).
 """

@@ -7,6 +7,8 @@ import html
 import re
 from collections.abc import Iterator
 
+from drydock.egress.pages.bad_page import MARKS, BadPage
+
 _TAG = re.compile(r"<(?:!--|([A-Za-z][A-Za-z0-9]*+))")
 _ATTRIBUTE = re.compile(r"[\s/]*+([^\s=>\"'/<]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>\"'<]++)))?+")
 
@@ -18,9 +20,10 @@ LONGEST = 8192
 
 def anchors(page: str) -> Iterator[tuple[str, dict[str, str], str]]:
     """Every `a` and `base`: its name, the attributes that an index page has, and the text up to the next tag."""
-    at = 0
+    at = marks = 0
     while found := _TAG.search(page, at):
         at = found.end()
+        marks += 1
         name = (found[1] or "").lower()
         if found[1] is None:
             at = page.find("-->", at) + 3
@@ -30,10 +33,15 @@ def anchors(page: str) -> Iterator[tuple[str, dict[str, str], str]]:
         attributes: dict[str, str] = {}
         while given := _ATTRIBUTE.match(page, at):
             at = given.end()
+            marks += 1
+            if marks > MARKS:
+                break
             value = next((one for one in given.groups()[1:] if one is not None), "")
             known = given[1].lower() if name in ("a", "base") else ""
             if known in _READ and len(value) <= LONGEST:
                 attributes.setdefault(known, html.unescape(value))
+        if marks > MARKS:
+            raise BadPage(f"its HTML has over {MARKS} tags and attributes")
         closing = page.find(">", at, at + 64)
         at = closing + 1 if closing >= 0 else at
         if name in ("a", "base"):

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from drydock.egress.pages.simple import BadPage, Linked, Rewrite, read_json
+from drydock.egress.pages.bad_page import BadPage
+from drydock.egress.pages.simple import Linked, Rewrite, read_json
 from drydock.egress.url import URL, BadURL, join
 
 SHORT_TYPE = "application/vnd.npm.install-v1+json"

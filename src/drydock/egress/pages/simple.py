@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from drydock.egress.pages.anchors import anchors
+from drydock.egress.pages.bad_page import MARKS, BadPage
 from drydock.egress.url import URL, BadURL, join
 
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
@@ -21,12 +22,6 @@ _VERSION = re.compile(r"[0-9A-Za-z.!+_-]{1,64}", re.ASCII)
 _TIME = re.compile(r"[0-9T:.Z+-]{10,40}", re.ASCII)
 TEXT = 512
 LINKS = 100_000
-VALUES = 1_000_000
-"""Of a page in JSON: three bytes can become seventy in memory."""
-
-
-class BadPage(ValueError):
-    """A sentence about what the index sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +179,8 @@ def write_html(page: Simple, rewrite: Rewrite) -> bytes:
 
 def read_json(body: bytes) -> dict[str, Any]:
     """BadPage unless it is an object; a bomb of brackets or digits is none."""
-    if sum(body.count(mark) for mark in (b",", b"[", b"{")) > VALUES:
-        raise BadPage(f"its JSON has over {VALUES} values")
+    if sum(body.count(mark) for mark in (b",", b"[", b"{")) > MARKS:
+        raise BadPage(f"its JSON has over {MARKS} values")
     try:
         page = json.loads(body)
     except (ValueError, RecursionError):
