@@ -39,6 +39,8 @@ def sample(name: str) -> tuple[str, Any]:
     if name in SAMPLES:
         return SAMPLES[name]
     default = Settings.model_fields[name].default
+    if isinstance(default, bool):
+        return str(not default).lower(), not default
     if isinstance(default, int | float):
         return str(default * 2), default * 2
     return "some-text", "some-text"

@@ -13,16 +13,18 @@ from starlette.types import ASGIApp
 
 from drydock import __version__
 from drydock.access.caller import Caller
-from drydock.access.gate import Knock, admit, has_credential, is_loopback, must_have_credential
+from drydock.access.gate import LOCAL, Knock, admit, has_credential, is_loopback, must_have_credential
 from drydock.access.ring import KeyRing
 from drydock.api.border import Border
 from drydock.api.call import Door
+from drydock.api.environments import EnvironmentDoors
 from drydock.api.executions.archive import Archive
 from drydock.api.executions.desk import Desk
 from drydock.api.executions.doors import ExecutionDoors
 from drydock.api.executions.orders import Orders
 from drydock.api.folder_lock import FolderLock
 from drydock.api.guard import Guard
+from drydock.api.installing import Installing
 from drydock.api.listening import address_of, listen
 from drydock.api.mounts import Mounts
 from drydock.api.openapi import NATIVE, SERVICE, document
@@ -111,7 +113,7 @@ class App:
         metrics.gauge("drydock_capacity", "Executions that can run at once.", lambda: places.capacity)
 
         guard = Guard(self._admit)
-        health = Health(executor, self.desk, lambda: self.probe.works and not executor.broken)
+        health = Health(executor, self.desk, lambda: self.probe.works and not executor.broken, self._open_to)
         code = CodeDoors(settings, executor, self.desk, health)
         self.routers: list[Router] = []
         if settings.only == "code":
@@ -125,6 +127,7 @@ class App:
         code.mount(under_code, guard, "/code")
         under_v1 = Router("native", native)
         orders = Orders(settings, executor)
+        EnvironmentDoors(executor, Installing(executor, self.desk), settings.body_limit).mount(under_v1, guard)
         ExecutionDoors(self.desk, archive, orders, settings.body_limit).mount(under_v1, guard)
         service = Router("service", native)
         self.routers = [under_code, under_v1, service]
@@ -176,6 +179,10 @@ class App:
                 else "Warning: DRYDOCK_OPEN is set and no key is configured; everybody who can reach this is served"
             )
         return told
+
+    def _open_to(self) -> str | None:
+        """Who everybody is that calls, while there is no key."""
+        return None if has_credential(self.settings, self.ring.snapshot) else LOCAL.id
 
     def _admit(self, knock: Knock) -> Caller:
         caller = admit(self.settings, self.ring.snapshot, self.bound_host, knock)

@@ -25,8 +25,8 @@ from drydock.errors import BadSetting, Invalid
 MIB = 1 << 20
 LANGUAGES = ("python", "golang", "node", "shell")
 DEV_VARS = Path(".dev.vars")
-ELSEWHERE = ("DRYDOCK_CONFIG", "DRYDOCK_URL", "DRYDOCK_API_KEY")
-"""Variables that are ours but not the server's: where drydock.toml is, and what `drydock exec` calls."""
+ELSEWHERE = ("DRYDOCK_CONFIG", "DRYDOCK_URL", "DRYDOCK_API_KEY", "DRYDOCK_INDEX")
+"""Variables that are ours but not the server's: where drydock.toml is, and what `drydock exec` and `envs` call."""
 
 
 def _whole(value: Any) -> Any:
@@ -109,6 +109,13 @@ class Settings(BaseModel):
     layer_bytes: Whole = _knob(2048 * MIB, "Largest layer of packages in bytes.", ge=MIB)
     layers_bytes: Whole = _knob(
         5120 * MIB, "Bytes of layers kept; the least recently used goes first, never one in use.", ge=MIB
+    )
+    envs_max: Whole = _knob(
+        16, "Named environments that one caller may have; the least recently used goes first.", ge=1
+    )
+    envs_ttl: Number = _knob(7 * 86400.0, "Seconds unused after which a named environment goes.", gt=0)
+    envs_bytes: Whole = _knob(
+        5120 * MIB, "Bytes of all named environments; the least recently used goes first, never one in use.", ge=MIB
     )
     build_memory: Whole = _knob(2048 * MIB, "Memory of the box that installs packages in bytes.", ge=64 * MIB)
 

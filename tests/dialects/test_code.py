@@ -391,6 +391,7 @@ def test_health_has_its_fields_in_their_order_and_needs_no_key(make_server: Call
         "state",
         "environments",
         "languages",
+        "preinstalled_packages",
         "isolation",
         "not_promised",
     ]

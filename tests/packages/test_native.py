@@ -35,7 +35,7 @@ def test_what_was_refused_to_the_installation_is_told(shop: Shop, index: Index) 
     index.files.close()
     told = shop.native("import alpha", "alpha")
     assert told["ended"]["reason"] == "install_failed"
-    assert [denial["class"] for denial in told["packages"]["denials"]] == ["upstream"] * 4
+    assert {denial["class"] for denial in told["packages"]["denials"]} == {"upstream"}
     assert "relay: 127.0.0.1 cannot be reached" in told["stderr"]
 
 

@@ -32,6 +32,7 @@ class PlainExecutor:
         self.isolation = "process"
         self.lost_promises: Sequence[str] = ("there are no walls",)
         self.packages = None
+        self.preinstalled: Sequence[str] = ()
         self.started = 0
         self.folders = Path(tempfile.mkdtemp(prefix="plain-"))
         self._keep = keep

@@ -99,7 +99,7 @@ NATIVE: Json = {
                 },
                 "202": answer("With `wait: false`: it will run.", ref("Execution"), headers=(*RUN, "Location")),
                 "204": answer("Every event of it was seen already."),
-                **errors(*GUARDED, Invalid, TooLarge, Conflict, AtCapacity, Draining),
+                **errors(*GUARDED, Invalid, NotFound, TooLarge, Conflict, AtCapacity, Draining),
             },
         },
         "get": {
@@ -147,6 +147,37 @@ NATIVE: Json = {
                 "200": answer("Its bytes.", {"type": "string", "format": "binary"}, "application/octet-stream"),
                 **errors(*GUARDED, NotFound),
             },
+        }
+    },
+    "/v1/environments": {
+        "get": {
+            "operationId": "list_environments",
+            "summary": "The caller's named environments, latest use first.",
+            "responses": {
+                "200": answer(
+                    "They.",
+                    {"type": "object", "properties": {"environments": {"type": "array", "items": ref("Environment")}}},
+                ),
+                **errors(*GUARDED),
+            },
+        },
+        "post": {
+            "operationId": "create_environment",
+            "summary": "Install packages under a name, exactly this list.",
+            "requestBody": body(ref("NewEnvironment"), {"name": "ds", "requirements": ["numpy"]}),
+            "responses": {
+                "200": answer("There was one of that name; it has this list now.", ref("Environment")),
+                "201": answer("It is made.", ref("Environment")),
+                **errors(*GUARDED, Invalid, TooLarge, AtCapacity, Draining),
+            },
+        },
+    },
+    "/v1/environments/{name}": {
+        "delete": {
+            "operationId": "delete_environment",
+            "summary": "Forget it. What runs in it now keeps its view.",
+            "parameters": [parameter("name", "path", "Its name.", TEXT)],
+            "responses": {"204": answer("It is gone."), **errors(*GUARDED, NotFound)},
         }
     },
 }

@@ -60,6 +60,10 @@ SCHEMAS: Json = {
                 "maxItems": 256,
                 "description": "Packages that the program imports, as name and version; for python and node.",
             },
+            "environment": {
+                **TEXT,
+                "description": "A named environment; with requirements it is made, or extended by them.",
+            },
             "index": {**TEXT, "description": "Package index instead of the server's own; its host must be allowed."},
             "limits": {
                 "type": "object",
@@ -146,6 +150,32 @@ SCHEMAS: Json = {
                     "properties": {"host": TEXT, "path": TEXT, "class": TEXT, "sentence": TEXT},
                 },
             },
+        },
+    },
+    "Environment": {
+        "type": "object",
+        "required": ["name", "language", "requirements", "lock", "created_at", "last_used_at", "size_bytes"],
+        "properties": {
+            "name": TEXT,
+            "language": {"enum": ["python", "node"]},
+            "version": {**TEXT, "description": "Of the language that it was made for."},
+            "requirements": {"type": "array", "items": TEXT},
+            "lock": {"type": "array", "items": TEXT, "description": "What is installed, pinned."},
+            "created_at": TEXT,
+            "last_used_at": TEXT,
+            "size_bytes": COUNT,
+        },
+    },
+    "NewEnvironment": {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["name", "requirements"],
+        "properties": {
+            "name": {**TEXT, "pattern": "^[a-z0-9][a-z0-9._-]{0,62}$"},
+            "language": {"enum": ["python", "node"], "default": "python"},
+            "requirements": {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 256},
+            "index": TEXT,
+            "timeout_ms": {"type": "integer", "minimum": 1, "maximum": 3_600_000, "default": 600_000},
         },
     },
     "Execution": {

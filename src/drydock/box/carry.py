@@ -47,10 +47,10 @@ class Carried:
 
 def carry(root: int, path: str, target: Path, load: Load) -> Carried:
     """Copy what is below `path` of the open folder `root` into `target`, which is made. Foreign leaves part of it."""
-    target.mkdir(mode=0o755)
-    target.chmod(0o755)
     source = open_beneath(root, path, _FOLDER)
     try:
+        target.mkdir(mode=0o755)
+        target.chmod(0o755)
         into = os.open(target, _FOLDER | os.O_CLOEXEC)
     except OSError:
         os.close(source)

@@ -68,15 +68,30 @@ class Server:
         finally:
             connection.close()
 
-    def cancel(self, execution: str) -> None:
-        connection, reply = self._ask("DELETE", f"/v1/executions/{execution}")
+    def post(self, path: str, body: Mapping[str, Any], *, silent_at_most: float) -> bytes:
+        connection, reply = self._ask("POST", path, body, silent_at_most=silent_at_most)
+        try:
+            return reply.read()
+        finally:
+            connection.close()
+
+    def delete(self, path: str) -> None:
+        connection, reply = self._ask("DELETE", path)
         reply.read()
         connection.close()
 
+    def cancel(self, execution: str) -> None:
+        self.delete(f"/v1/executions/{execution}")
+
     def _ask(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        silent_at_most: float = SILENT_AT_MOST,
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        connection = self._connect()
+        connection = self._connect(silent_at_most)
         sent = None if body is None else json.dumps(body).encode()
         kind = {} if body is None else {"Content-Type": "application/json"}
         try:
@@ -91,7 +106,7 @@ class Server:
             raise _refused(reply.status, text)
         return connection, reply
 
-    def _connect(self) -> http.client.HTTPConnection:
+    def _connect(self, silent_at_most: float) -> http.client.HTTPConnection:
         connection: http.client.HTTPConnection
         if self._tls:
             context = ssl.create_default_context()
@@ -102,7 +117,7 @@ class Server:
             connection.connect()
         except OSError as wrong:
             raise NoServer(f"no server at {self.url}: {wrong.strerror or wrong}") from None
-        connection.sock.settimeout(SILENT_AT_MOST)
+        connection.sock.settimeout(silent_at_most)
         return connection
 
 

@@ -62,6 +62,7 @@ class Variable(click.ParamType[Any]):
 @click.option("--timeout", "-t", type=Duration(), help="Its time limit: 10s, 500ms, 2m. The server's default is 30s.")
 @click.option("--env", "-e", "variables", type=Variable(), multiple=True, help="A variable of its environment.")
 @click.option("--requirement", "-r", "requirements", multiple=True, help="A package that it needs, as NAME==VERSION.")
+@click.option("--environment", metavar="NAME", help="A named environment; --requirement makes or extends it.")
 @click.option("--stdin", type=click.File("rb"), help="What it reads on its standard input.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as one JSON object when it has ended.")
 @click.option("--url", envvar="DRYDOCK_URL", default="http://127.0.0.1:8080", show_default=True, help="The server.")
@@ -74,6 +75,7 @@ def execute(
     timeout: int | None,
     variables: Sequence[tuple[str, str]],
     requirements: Sequence[str],
+    environment: str | None,
     stdin: Any,
     as_json: bool,
     url: str,
@@ -87,6 +89,8 @@ def execute(
     try:
         code = program.read(source)
         body = _body(code, language or program.language(source, code), files, timeout, variables, requirements, stdin)
+        if environment:
+            body["environment"] = environment
         server = Server(url, key)
         sys.exit(_Run(server, as_json, out).through(body))
     except DrydockError as wrong:

@@ -13,6 +13,7 @@ from drydock.errors import DrydockError
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "serve": ("drydock.cli.serve:serve", "Start the server."),
     "exec": ("drydock.cli.execute:execute", "Run a program on a server; its exit code becomes this command's."),
+    "envs": ("drydock.cli.envs:envs", "Make, list and delete named environments of packages."),
     "keys": ("drydock.cli.keys:keys", "Make, list and revoke API keys."),
     "secrets": ("drydock.cli.secrets:secrets", "Set, list and unset secrets."),
     "doctor": ("drydock.cli.doctor:doctor", "Prove on this host that boxes hold, with programs that try to get out."),

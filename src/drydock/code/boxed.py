@@ -19,7 +19,7 @@ from drydock.box.program import WORK, Layer, Program
 from drydock.box.stop import Stop
 from drydock.box.yard import Yard
 from drydock.code.executor import OnOutput, OnProgress
-from drydock.code.languages import Language, find
+from drydock.code.languages import Language, find, preinstalled
 from drydock.code.request import ExecutionRequest, ExecutionResult, Skipped
 from drydock.errors import AtCapacity, BoxFailed, CannotStart
 from drydock.observe.log import Log
@@ -55,11 +55,14 @@ class BoxedExecutor:
         self.capacity = settings.max_concurrent
         self.load = 0
         self.lost_promises: Sequence[str] = ()
+        self.preinstalled: Sequence[str] = ()
 
     async def open(self) -> None:
         """Languages found, boxes parked; CannotStart when this host cannot give what the settings ask for."""
         settings = self._settings
         self._languages = find(settings.python, settings.sandbox_mode)
+        if "python" in self._languages:
+            self.preinstalled = preinstalled(self._languages["python"])
         self._yard = Yard.open(settings.python, settings.data, settings.uid_base, self._limits, self._log)
         self.lost_promises = self._yard.host.lost
         self._pool = Pool(self._yard, self.capacity)

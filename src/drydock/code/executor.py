@@ -43,6 +43,11 @@ class Executor(Protocol):
         ...
 
     @property
+    def preinstalled(self) -> Sequence[str]:
+        """What Python code can import with no requirements, beside the standard library."""
+        ...
+
+    @property
     def packages(self) -> Packages | None:
         """What requirements and environments are asked of; None where nothing can be installed."""
         ...

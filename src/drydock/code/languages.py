@@ -97,3 +97,23 @@ def _version(name: str, command: str) -> str:
         return "unknown"
     lines = said.stdout.decode("utf-8", "replace").splitlines()
     return lines[0].strip() if lines else "unknown"
+
+
+_IMPORTABLE = """
+import pkgutil, sys
+known = set(getattr(sys, "stdlib_module_names", ())) | set(sys.builtin_module_names)
+for folder in sys.path:
+    if folder.endswith("-packages"):
+        known_here = {module.name for module in pkgutil.iter_modules([folder])} - known
+        print("\\n".join(name for name in known_here if not name.startswith("_")))
+"""
+
+
+def preinstalled(python: Language) -> list[str]:
+    """Names that code can import with no requirements, beside the standard library."""
+    asked = [python.command, "-I", "-c", _IMPORTABLE]
+    try:
+        said = subprocess.run(asked, capture_output=True, text=True, timeout=VERSION_WAIT_S, check=True, env={})
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return sorted(set(said.stdout.split()))

@@ -40,6 +40,18 @@ REQUEST: Json = {
         "tool_name": {"type": ["string", "null"]},
     },
 }
+NAMED: Json = {
+    "type": "object",
+    "required": ["name", "packages", "python_version", "created_at", "last_used_at", "size_bytes"],
+    "properties": {
+        "name": TEXT,
+        "packages": {"type": "array", "items": TEXT},
+        "python_version": {"type": ["string", "null"]},
+        "created_at": TEXT,
+        "last_used_at": TEXT,
+        "size_bytes": COUNT,
+    },
+}
 HEALTH: Json = {"type": "object", "required": ["status", "capacity", "current_load"]}
 READY: Json = {"type": "object", "required": ["ready"], "properties": {"ready": {"type": "boolean"}, "reason": TEXT}}
 REFUSED: Json = {
@@ -78,23 +90,49 @@ def code_paths(base: str) -> Json:
         f"{base}/ready": _health("code_ready", "Whether there is room: 503 when full or draining.", READY),
         f"{base}/envs": {
             "get": {
-                "operationId": "list_environments",
-                "summary": "Named environments; none in this version.",
-                "responses": {"200": answer("They.", {"type": "object"}), **REFUSED},
+                "operationId": "code_list_environments",
+                "summary": "The caller's named environments, latest use first.",
+                "responses": {
+                    "200": answer(
+                        "They.", {"type": "object", "properties": {"environments": {"type": "array", "items": NAMED}}}
+                    ),
+                    **REFUSED,
+                },
             },
             "post": {
-                "operationId": "create_environment",
-                "summary": "Not in this version: always 400.",
-                "requestBody": body({"type": "object"}, {"name": "ds", "requirements": ["numpy"]}),
-                "responses": REFUSED,
+                "operationId": "code_create_environment",
+                "summary": "Install packages under a name, exactly this list.",
+                "requestBody": body(
+                    {
+                        "type": "object",
+                        "required": ["name", "requirements"],
+                        "properties": {
+                            "name": TEXT,
+                            "requirements": {"type": "array", "items": TEXT},
+                            "python_index": {"type": ["string", "null"]},
+                            "language": {"type": ["string", "null"]},
+                        },
+                    },
+                    {"name": "ds", "requirements": ["numpy"]},
+                ),
+                "responses": {
+                    "200": answer("There was one of that name; it has this list now.", NAMED),
+                    "201": answer("It is made.", NAMED),
+                    **REFUSED,
+                    "429": answer("At capacity; never queued.", FAILED, headers=["Retry-After"]),
+                },
             },
         },
         f"{base}/envs/{{name}}": {
             "delete": {
-                "operationId": "delete_environment",
-                "summary": "Not in this version: always 404.",
+                "operationId": "code_delete_environment",
+                "summary": "Forget it. What runs in it now keeps its view.",
                 "parameters": [ENVIRONMENT],
-                "responses": {**REFUSED, "404": answer("There is no such environment.", FAILED)},
+                "responses": {
+                    "204": answer("It is gone."),
+                    **REFUSED,
+                    "404": answer("There is no such environment.", FAILED),
+                },
             }
         },
     }

@@ -61,6 +61,8 @@ class Builds:
         try:
             ends: list[asyncio.Future[Any]] = [building.task, stopped]
             await asyncio.wait(ends, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
+            if building.task.cancelled():
+                raise Stopped("server_shutdown")
             if building.task.done():
                 return self._layers.take(building.task.result())
             if stop.reason is not None:

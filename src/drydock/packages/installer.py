@@ -63,6 +63,8 @@ class Installer(Protocol):
     """Names in it that no layer needs."""
     runtime: str
     """What the packages are for: another one needs another layer."""
+    version: str
+    """Of the language, for people."""
 
     def tools(self) -> Sequence[Layer]: ...
 

@@ -58,7 +58,7 @@ class Layers:
         self._writing: set[asyncio.Future[None]] = set()
 
     def open(self) -> None:
-        """Find what is there; whatever a crash left half-made goes."""
+        """Find what is there; whatever a crash left half-made goes. Environments name theirs before any is evicted."""
         self._records.mkdir(mode=0o700, parents=True, exist_ok=True)
         for record in self._records.iterdir():
             tree = _read(record)
@@ -69,7 +69,6 @@ class Layers:
         for folder in self._store.iterdir():
             if folder.name not in self._by_key and folder.name not in KEPT and not folder.name.startswith(PREFIX):
                 self.discard(folder)
-        self.evict()
 
     async def close(self) -> None:
         if self._writing:

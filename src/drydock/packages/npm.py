@@ -42,6 +42,7 @@ class Npm:
     def __init__(self, node: str) -> None:
         """`node` is its version: native parts are built for one."""
         self.runtime = f"node {node}"
+        self.version = node
 
     def tools(self) -> Sequence[Layer]:
         return []

@@ -14,8 +14,10 @@ from drydock.box.stop import Stop
 from drydock.box.yard import Yard
 from drydock.egress.grants import Ecosystem, PackagesGrant
 from drydock.observe.log import Log
+from drydock.packages import specifiers
 from drydock.packages.build import Builder
 from drydock.packages.builds import Builds
+from drydock.packages.environments import Environment, Environments
 from drydock.packages.failed import InstallFailed
 from drydock.packages.index import Indexes
 from drydock.packages.installer import Installer, OnLine
@@ -23,7 +25,7 @@ from drydock.packages.layers import Layers, Tree
 from drydock.packages.npm import Npm
 from drydock.packages.python import Python
 from drydock.packages.report import Report
-from drydock.packages.wanted import Wanted, layer_key, request_key
+from drydock.packages.wanted import Name, Wanted, layer_key, request_key
 from drydock.settings import Settings
 
 BLOCK = 4096
@@ -46,12 +48,18 @@ class Packages:
         self._folder = settings.data.resolve() / "packages"
         self.indexes = Indexes(settings)
         self.layers = Layers(yard.store, self._folder / "layers", settings.layers_bytes, log)
+        self.environments = Environments(self._folder / "environments", self.layers, settings, log)
         self._builds = Builds(self.layers)
         self._builder = Builder(settings, yard, self._folder / "builds")
-        self._installers: dict[Ecosystem, Installer] = {"pypi": Python(yard), "npm": Npm(versions.get("node", ""))}
+        self._installers: dict[Ecosystem, Installer] = {
+            "pypi": Python(yard, versions.get("python", "")),
+            "npm": Npm(versions.get("node", "")),
+        }
 
     def open(self) -> None:
         self.layers.open()
+        self.environments.open()
+        self.layers.evict()
         _empty(self._folder / "builds")
 
     async def close(self) -> None:
@@ -74,8 +82,47 @@ class Packages:
         finally:
             self.layers.give_back(tree)
 
+    async def create(self, name: Name, wanted: Wanted, *, within_s: float, stop: Stop) -> tuple[Environment, bool]:
+        """An environment of exactly this list, and whether there was one of that name. InstallFailed, or Stopped."""
+        existed = self.environments.find(name) is not None
+        tree, _ = await self._obtain(wanted, within_s, stop, lambda line: None)
+        made = self._put(name, tree, wanted)
+        self.layers.give_back(tree)
+        return made, existed
+
     async def _take(self, wanted: Wanted, within_s: float, stop: Stop, on_line: OnLine) -> tuple[Tree, bool]:
-        """The layer, and whether it was there."""
+        """The layer, taken, and whether it was there."""
+        name = wanted.environment
+        if name is None:
+            return await self._obtain(wanted, within_s, stop, on_line)
+        until = time.monotonic() + within_s
+        while True:
+            found = self.environments.find(name)
+            tree = self._covering(found, wanted)
+            if tree is not None:
+                return self.layers.take(tree), True
+            extended = _extended(found, wanted)
+            tree, hit = await self._obtain(extended, until - time.monotonic(), stop, on_line)
+            if self.environments.find(name) is found:
+                self._put(name, tree, extended)
+                return tree, hit
+            self.layers.give_back(tree)  # another request has changed it meanwhile, and loses nothing of what it added
+
+    def _covering(self, found: Environment | None, wanted: Wanted) -> Tree | None:
+        """The environment's layer, if it holds all that is wanted now."""
+        if found is None or found.runtime != self._installers[wanted.ecosystem].runtime:
+            return None
+        if not set(wanted.requirements) <= set(found.requirements):
+            return None
+        self.environments.used(found)
+        return self.environments.tree(found)
+
+    def _put(self, name: Name, tree: Tree, wanted: Wanted) -> Environment:
+        installer = self._installers[wanted.ecosystem]
+        return self.environments.put(name, tree, wanted.requirements, installer.runtime, installer.version)
+
+    async def _obtain(self, wanted: Wanted, within_s: float, stop: Stop, on_line: OnLine) -> tuple[Tree, bool]:
+        """The layer of a list, taken, and whether it was there."""
         installer = self._installers[wanted.ecosystem]
         grant = await self.indexes.grant(wanted.ecosystem, wanted.index)
         key = request_key(wanted, grant, installer.runtime)
@@ -83,9 +130,8 @@ class Packages:
         if known is not None:
             return self.layers.take(known), True
         if self._offline:
-            raise InstallFailed(
-                f"this server installs nothing (DRYDOCK_OFFLINE) and has no layer of {', '.join(wanted.requirements)}"
-            )
+            missing = ", ".join(wanted.requirements)
+            raise InstallFailed(f"this server installs nothing (DRYDOCK_OFFLINE) and has no layer of {missing}")
         on_line(f"installing {', '.join(wanted.requirements)}")
         tree = await self._builds.wait(
             key,
@@ -120,6 +166,17 @@ class Packages:
         )
         self._log.info("layer_built", layer=tree.key, bytes=size, seconds=round(time.monotonic() - began, 3))
         return self.layers.keep(folder, tree)
+
+
+def _extended(found: Environment | None, wanted: Wanted) -> Wanted:
+    """What it holds and what is wanted now, which counts where both name a package."""
+    if found is None:
+        if not wanted.requirements:
+            raise InstallFailed("the environment has been deleted")
+        return wanted
+    now = {specifiers.name(entry, wanted.ecosystem) for entry in wanted.requirements}
+    kept = [entry for entry in found.requirements if specifiers.name(entry, found.ecosystem) not in now]
+    return Wanted.of(wanted.ecosystem, [*kept, *wanted.requirements], wanted.index, wanted.environment)
 
 
 def _empty(folder: Path) -> None:

@@ -38,11 +38,12 @@ class Python:
     tree = "work/packages"
     skip: Sequence[str] = (".lock",)
 
-    def __init__(self, yard: Yard) -> None:
+    def __init__(self, yard: Yard, version: str) -> None:
+        self.version = version.rpartition(" ")[2]
         self._store = yard.store
         self._python = yard.host.interpreter.path
-        version = ".".join(map(str, yard.host.interpreter.version))
-        self.runtime = f"{self._python} {version} {platform.machine()}"
+        minor = ".".join(map(str, yard.host.interpreter.version))
+        self.runtime = f"{self._python} {minor} {platform.machine()}"
 
     def tools(self) -> Sequence[Layer]:
         return [tools.uv_layer(self._store)]

@@ -25,7 +25,7 @@ def find_uv() -> Path:
 
 
 def uv_layer(store: Path) -> Layer:
-    """Copied on first use; a newer uv is another layer."""
+    """Copied on first use, by whichever of two builds is done first; a newer uv is another layer."""
     program = find_uv()
     about = program.stat()
     key = f"{PREFIX}uv-{about.st_size:x}-{about.st_mtime_ns:x}"
@@ -35,5 +35,10 @@ def uv_layer(store: Path) -> Layer:
         unfinished.chmod(0o755)
         shutil.copyfile(program, unfinished / "uv")
         os.chmod(unfinished / "uv", 0o555)
-        unfinished.rename(store / key)
+        try:
+            unfinished.rename(store / key)
+        except OSError:
+            shutil.rmtree(unfinished)
+            if not (store / key).is_dir():
+                raise
     return key, PLACE

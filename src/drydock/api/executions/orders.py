@@ -11,10 +11,12 @@ from drydock.api.executions.live import Order
 from drydock.api.executions.names import bad_name
 from drydock.code.executor import Executor
 from drydock.code.request import ExecutionRequest
-from drydock.errors import Invalid, Unavailable
+from drydock.egress.grants import Ecosystem
+from drydock.errors import Invalid, NotFound, Unavailable
 from drydock.packages import specifiers
+from drydock.packages.environments import check_name
 from drydock.packages.packages import Packages
-from drydock.packages.wanted import ECOSYSTEMS, Wanted
+from drydock.packages.wanted import ECOSYSTEMS, Name, Wanted
 from drydock.settings import Settings
 
 FIELDS = (
@@ -26,6 +28,7 @@ FIELDS = (
     "stdin",
     "requirements",
     "index",
+    "environment",
     "limits",
     "isolation",
     "outputs",
@@ -68,7 +71,7 @@ class Orders:
         if label is not None and "\0" in label:
             raise Invalid("label cannot hold NUL", where="label")
         self._isolation(fields)
-        packages = self._packages(fields, language)
+        packages = self._packages(fields, language, caller)
         request = ExecutionRequest(
             language=language,
             code=code,
@@ -146,12 +149,12 @@ class Orders:
             raise Invalid(f"env is over {MOST_ENV_BYTES} bytes in all", where="env", hint="Send a file instead.")
         return env
 
-    def _packages(self, fields: Fields, language: str) -> Wanted | None:
+    def _packages(self, fields: Fields, language: str, caller: str) -> Wanted | None:
         requirements = fields.strings("requirements", specifiers.MOST)
-        index = fields.string("index")
+        index, environment = fields.string("index"), fields.string("environment")
         ecosystem = ECOSYSTEMS.get(language)
         if ecosystem is None:
-            if requirements or index:
+            if requirements or index or environment:
                 raise Invalid(
                     f"{language} has no packages that could be installed",
                     where="requirements",
@@ -161,7 +164,25 @@ class Orders:
         specifiers.check(requirements or (), ecosystem)
         if index is not None:
             self._installs().indexes.check(index, ecosystem)
-        return Wanted.of(ecosystem, requirements, index) if requirements and self._installs() else None
+        name = None if environment is None else Name(caller, environment)
+        if name is not None:
+            self._check_environment(name, ecosystem, bool(requirements))
+        if not requirements and name is None:
+            return None
+        self._installs()
+        return Wanted.of(ecosystem, requirements or (), index, name)
+
+    def _check_environment(self, name: Name, ecosystem: Ecosystem, may_be_made: bool) -> None:
+        check_name(name.name, "environment")
+        found = self._installs().environments.find(name)
+        if found is None and not may_be_made:
+            raise NotFound(
+                f"there is no environment {name.name!r}",
+                where="environment",
+                hint="Send requirements with it, or make it with `drydock envs create`.",
+            )
+        if found is not None and found.ecosystem != ecosystem:
+            raise Invalid(f"{name.name!r} holds packages of another language", where="environment")
 
     def _installs(self) -> Packages:
         if self._executor.packages is None:

@@ -1,7 +1,7 @@
 """Contract `code`: a snippet in, its output out, in one reply.
 
 request.py       the body, checked in the contract's order
-environments.py  what an environment's name may look like
+environments.py  /code/envs: named environments
 files.py         input files' base64
 reply.py         the reply's fields, in their order
 shape.py         errors and the plain texts of 404 and 405

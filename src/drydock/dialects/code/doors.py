@@ -10,13 +10,14 @@ from drydock.api.call import Call, json_reply
 from drydock.api.executions.desk import Desk
 from drydock.api.executions.live import Order
 from drydock.api.guard import Guard
+from drydock.api.installing import Installing
 from drydock.api.router import Router
 from drydock.code.executor import Executor
 from drydock.dialects.code import request
+from drydock.dialects.code.environments import EnvironmentDoors
 from drydock.dialects.code.health import Health
 from drydock.dialects.code.reply import packages_header, reply_fields
-from drydock.dialects.code.shape import Missing
-from drydock.errors import BoxFailed, Invalid
+from drydock.errors import BoxFailed
 from drydock.settings import Settings
 
 SCOPE = "code"
@@ -28,22 +29,23 @@ class CodeDoors:
         self._executor = executor
         self._desk = desk
         self._health = health
+        self._environments = EnvironmentDoors(executor, Installing(executor, desk), settings.body_limit)
 
     def mount(self, router: Router, guard: Guard, base: str) -> None:
         router.add("POST", f"{base}/execute", guard.door(SCOPE, self.execute))
         router.add("GET HEAD", f"{base}/health", self.health)
         router.add("GET HEAD", f"{base}/ready", self.ready)
-        router.add("GET", f"{base}/envs", guard.door(SCOPE, self.environments))
-        router.add("POST", f"{base}/envs", guard.door(SCOPE, self.create_environment))
-        router.add("DELETE", f"{base}/envs/{{name}}", guard.door(SCOPE, self.delete_environment))
+        router.add("GET", f"{base}/envs", guard.door(SCOPE, self._environments.page))
+        router.add("POST", f"{base}/envs", guard.door(SCOPE, self._environments.create))
+        router.add("DELETE", f"{base}/envs/{{name}}", guard.door(SCOPE, self._environments.delete))
 
     async def execute(self, call: Call) -> None:
         await self.run(call, request.read(await read_body(call, self._settings.body_limit)))
 
     async def run(self, call: Call, body: Mapping[str, Any]) -> None:
         """Everything after the JSON; also for a bare POST /execute whose body has been read already."""
-        asked = request.check(body, self._settings, self._executor)
         assert call.caller is not None, "a door without its guard"
+        asked = request.check(body, self._settings, self._executor, call.caller.id)
         summary = {"limits": {"timeout_ms": asked.execution.timeout_ms}}
         live = self._desk.order(Order(asked.execution, "code", call.caller.id, label=asked.tool_name, summary=summary))
         call.extra.append((b"x-run-id", live.id.encode()))
@@ -62,13 +64,3 @@ class CodeDoors:
         reason = self._health.not_ready()
         shown = {"ready": True} if reason is None else {"ready": False, "reason": reason}
         await call.reply(json_reply(200 if reason is None else 503, shown))
-
-    async def environments(self, call: Call) -> None:
-        await call.reply(json_reply(200, {"environments": []}))
-
-    async def create_environment(self, call: Call) -> None:
-        request.read(await read_body(call, self._settings.body_limit))
-        raise Invalid("package installation failed: this version of Drydock cannot install packages yet")
-
-    async def delete_environment(self, call: Call) -> None:
-        raise Missing(f'environment "{call.params["name"]}" not found')

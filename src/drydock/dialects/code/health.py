@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from drydock.api.executions.desk import Desk
@@ -11,10 +11,14 @@ from drydock.code.executor import Executor
 
 
 class Health:
-    def __init__(self, executor: Executor, desk: Desk, works: Callable[[], bool]) -> None:
+    def __init__(
+        self, executor: Executor, desk: Desk, works: Callable[[], bool], owner: Callable[[], str | None] = lambda: None
+    ) -> None:
+        """`owner` is whose environments everybody may know of: nobody's where callers have keys."""
         self._executor = executor
         self._desk = desk
         self._works = works
+        self._owner = owner
         self._began = time.monotonic()
 
     @property
@@ -32,7 +36,8 @@ class Health:
         """Whether code can run, and the contract's object."""
         mode = self._executor.default_language
         languages: Mapping[str, str] = self._executor.languages
-        environments: Sequence[str] = ()
+        packages, owner = self._executor.packages, self._owner()
+        known = packages.environments.of(owner) if packages is not None and owner is not None else ()
         healthy = bool(languages) and self._works()
         return healthy, {
             "status": "healthy" if healthy else "unhealthy",
@@ -42,8 +47,9 @@ class Health:
             "current_load": self._desk.places.taken,
             "uptime_seconds": int(time.monotonic() - self._began),
             "state": self.state,
-            "environments": list(environments),
+            "environments": [found.name for found in known],
             "languages": list(languages),
+            "preinstalled_packages": list(self._executor.preinstalled),
             "isolation": self._executor.isolation,
             "not_promised": list(self._executor.lost_promises),
         }

@@ -9,13 +9,13 @@ from typing import Any
 from drydock.api.text import has_surrogate, parse, type_name
 from drydock.code.executor import Executor
 from drydock.code.request import ExecutionRequest
-from drydock.dialects.code.environments import check_environment
 from drydock.dialects.code.files import decode_files
 from drydock.dialects.code.shape import Missing
 from drydock.errors import Invalid, Unavailable
 from drydock.packages import specifiers
+from drydock.packages.environments import check_name
 from drydock.packages.packages import Packages
-from drydock.packages.wanted import ECOSYSTEMS, Wanted
+from drydock.packages.wanted import ECOSYSTEMS, Name, Wanted
 from drydock.settings import Settings
 
 DEFAULT_TIMEOUT = 30
@@ -44,35 +44,25 @@ def read(raw: bytes) -> dict[str, Any]:
     return body
 
 
-def check(body: Mapping[str, Any], settings: Settings, executor: Executor) -> CodeRequest:
-    code = _string(body, "code")
+def check(body: Mapping[str, Any], settings: Settings, executor: Executor, owner: str) -> CodeRequest:
+    code = string(body, "code")
     asked = _integer(body, "timeout_seconds")
-    requirements = _strings(body, "requirements")
+    requirements = strings(body, "requirements")
     files = _files(body)
-    language = _string(body, "language") or executor.default_language
-    environment = _string(body, "env_name")
-    index = _string(body, "python_index")
-    tool_name = _string(body, "tool_name")
+    language = string(body, "language") or executor.default_language
+    environment = string(body, "env_name")
+    index = string(body, "python_index")
+    tool_name = string(body, "tool_name")
     if not code:
         raise Invalid("code is required", where="code")
     if has_surrogate(code):
         raise Invalid("invalid request: code holds half of a surrogate pair, which is no character", where="code")
     contents = decode_files(files, settings.output_dir)
     _check_language(language, executor)
-    with_packages = language in ECOSYSTEMS
-    if with_packages:
-        specifiers.check(requirements, ECOSYSTEMS[language])
-    if environment is not None:
-        check_environment(environment)
-        if not with_packages:
-            raise Invalid(f'env_name "{environment}" cannot be used with {language}', where="env_name")
-        if not requirements:
-            raise Missing(f'environment "{environment}" not found', where="env_name")
-    if index is not None and with_packages:
-        _packages(executor).indexes.check(index, ECOSYSTEMS[language], "python_index")
+    name = None if environment is None else Name(owner, environment)
+    wanted = _wanted(language, requirements, index, name, executor)
     if tool_name is not None and len(tool_name) > LONGEST_TOOL_NAME:
         raise Invalid(f"tool_name must have at most {LONGEST_TOOL_NAME} characters", where="tool_name")
-    wanted = Wanted.of(ECOSYSTEMS[language], requirements, index) if with_packages and requirements else None
     timeout = min(asked, settings.code_max_timeout) if asked is not None and asked > 0 else DEFAULT_TIMEOUT
     timeout = min(timeout, settings.code_max_timeout)
     return CodeRequest(
@@ -83,7 +73,30 @@ def check(body: Mapping[str, Any], settings: Settings, executor: Executor) -> Co
     )
 
 
-def _packages(executor: Executor) -> Packages:
+def _wanted(
+    language: str, requirements: Sequence[str], index: str | None, name: Name | None, executor: Executor
+) -> Wanted | None:
+    """What has to be there before the code runs. The languages without packages ignore requirements."""
+    ecosystem = ECOSYSTEMS.get(language)
+    if name is not None:
+        check_name(name.name, "env_name")
+        if ecosystem is None:
+            raise Invalid(f'env_name "{name.name}" cannot be used with {language}', where="env_name")
+    if ecosystem is None:
+        return None
+    specifiers.check(requirements, ecosystem)
+    if index is not None:
+        packages_of(executor).indexes.check(index, ecosystem, "python_index")
+    if name is not None:
+        found = packages_of(executor).environments.find(name)
+        if found is None and not requirements:
+            raise Missing(f'environment "{name.name}" not found', where="env_name")
+        if found is not None and found.ecosystem != ecosystem:
+            raise Invalid(f'env_name "{name.name}" holds packages of another language', where="env_name")
+    return Wanted.of(ecosystem, requirements, index, name) if requirements or name else None
+
+
+def packages_of(executor: Executor) -> Packages:
     if executor.packages is None:
         raise Unavailable("this server installs no packages")
     return executor.packages
@@ -100,7 +113,7 @@ def _check_language(language: str, executor: Executor) -> None:
         raise Invalid(f'language "{language[:64]}" is not available (available: {available})', where="language")
 
 
-def _string(body: Mapping[str, Any], name: str) -> str | None:
+def string(body: Mapping[str, Any], name: str) -> str | None:
     value = body.get(name)
     if value is not None and not isinstance(value, str):
         raise _wrong_type(name, "a string", value)
@@ -114,7 +127,7 @@ def _integer(body: Mapping[str, Any], name: str) -> int | None:
     return value
 
 
-def _strings(body: Mapping[str, Any], name: str) -> Sequence[str]:
+def strings(body: Mapping[str, Any], name: str) -> Sequence[str]:
     value = body.get(name)
     if value is None:
         return []
