@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.box.conftest import fleet, pool
 from tests.egress.world import Authority, World
 
 
@@ -17,3 +18,6 @@ def world(authority: Authority) -> Iterator[World]:
     made = World(authority)
     yield made
     made.close()
+
+
+__all__ = ["fleet", "pool"]

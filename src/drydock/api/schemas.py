@@ -147,7 +147,7 @@ SCHEMAS: Json = {
                 "description": "What the installation asked for and was not given.",
                 "items": {
                     "type": "object",
-                    "properties": {"host": TEXT, "path": TEXT, "class": TEXT, "sentence": TEXT},
+                    "properties": {"host": TEXT, "path": TEXT, "class": TEXT, "message": TEXT},
                 },
             },
         },

@@ -7,6 +7,9 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+OPEN = 128
+"""Connections through one door at once. Those after wait in the kernel's queue, where they cost us nothing: a box that
+connects as fast as it can must not keep the server from its other work."""
 
 
 class Doors:
@@ -14,10 +17,8 @@ class Doors:
 
     def __init__(self, handlers: Mapping[int, Handler]) -> None:
         self._handlers = dict(handlers)
-        self._servers: list[asyncio.Server] = []
+        self._accepting: list[asyncio.Task[None]] = []
         self._connections: set[asyncio.Task[None]] = set()
-        self._opening: set[asyncio.Task[None]] = set()
-        self._closed = False
 
     @property
     def ports(self) -> list[int]:
@@ -26,33 +27,39 @@ class Doors:
     def open(self, ports: Sequence[int], listeners: Sequence[int]) -> None:
         """`listeners` are open descriptors, one for each of `ports`; they are ours from here on."""
         for port, fd in zip(ports, listeners, strict=True):
-            task = asyncio.get_running_loop().create_task(self._serve(port, socket.socket(fileno=fd)))
-            self._opening.add(task)
-            task.add_done_callback(self._opening.discard)
+            accepting = self._accept(self._handlers[port], socket.socket(fileno=fd))
+            self._accepting.append(asyncio.get_running_loop().create_task(accepting))
 
-    async def _serve(self, port: int, listener: socket.socket) -> None:
-        handler = self._handlers[port]
+    async def _accept(self, handler: Handler, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        free = asyncio.Semaphore(OPEN)
 
-        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.current_task()
-            assert task is not None
-            self._connections.add(task)
-            try:
-                await handler(reader, writer)
-            except asyncio.CancelledError:
-                if not self._closed:  # of a connection's task that was cancelled, asyncio's streams make a failure
-                    raise
-            finally:
-                self._connections.discard(task)
-                writer.close()
+        def ended(task: asyncio.Task[None]) -> None:
+            self._connections.discard(task)
+            free.release()
 
-        self._servers.append(await asyncio.start_server(connected, sock=listener))
+        with listener:
+            listener.setblocking(False)
+            while True:
+                await free.acquire()
+                line, _ = await loop.sock_accept(listener)
+                task = loop.create_task(_serve(handler, line))
+                self._connections.add(task)
+                task.add_done_callback(ended)
 
     async def close(self) -> None:
-        self._closed = True
-        await asyncio.gather(*self._opening, return_exceptions=True)
-        for server in self._servers:
-            server.close()
-        for task in list(self._connections):
+        for task in (*self._accepting, *self._connections):
             task.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        await asyncio.gather(*self._accepting, *self._connections, return_exceptions=True)
+
+
+async def _serve(handler: Handler, line: socket.socket) -> None:
+    try:
+        reader, writer = await asyncio.open_connection(sock=line)
+    except BaseException:
+        line.close()
+        raise
+    try:
+        await handler(reader, writer)
+    finally:
+        writer.close()

@@ -71,11 +71,20 @@ def place(target: str) -> tuple[str, str]:
     same text otherwise, which is why it was refused."""
     bare = re.split(r"[?#]", target, maxsplit=1)[0]
     if bare.startswith("/") and not bare.startswith("//"):
-        return "", bare
+        return "", _without_users(bare)
     found = _AUTHORITY.fullmatch(bare)
-    authority, path = found.groups() if found else (bare, "")
+    authority, path = found.groups() if found else re.split(r"(?=[/\\])|\Z", bare, maxsplit=1)[:2]
     host = _HOST.match(authority.rpartition("@")[2])
-    return host[0] if host else "", path
+    return host[0] if host else "", _without_users(path)
+
+
+def _without_users(path: str) -> str:
+    """A path may hold another URL, and that one a password."""
+    pieces = re.split(r"([/\\])", path)
+    for at in range(0, len(pieces), 2):
+        if ":" in pieces[at] or pieces[max(at - 2, 0)] == "":
+            pieces[at] = pieces[at].rpartition("@")[2]
+    return "".join(pieces)
 
 
 def shown(text: str) -> str:

@@ -97,7 +97,7 @@ class Bounds:
     connect_seconds: float = 10.0
     reply_seconds: float = 600.0
     """One reply from its request to its last byte."""
-    refusal_seconds: float = 0.1
-    """Before each refusal that is not kept any more: a box that provokes them costs us less than it costs itself."""
+    refusal_seconds: float = 0.25
+    """For each refusal after the first hundred, and each connection on which nothing was asked."""
     web_bytes: int = 5 * MIB
     web_seconds: float = 20.0

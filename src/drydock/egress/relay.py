@@ -48,6 +48,8 @@ class Relay:
         granted = any(isinstance(one, WebGrant) for one in grants)
         self._web = Web(self._upstream, self._meter) if granted else None
         self._serving: set[asyncio.Task[object]] = set()
+        self._answered = 0
+        self._useless = 0
         self._closed = False
 
     async def handler(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -56,10 +58,8 @@ class Relay:
         self._serving.add(task)
         self._meter.begin()
         try:
-            if not self._closed and await self._admitted(writer):
-                await self._converse(reader, writer)
-        except OSError:
-            pass  # the program has gone; nobody is left to be told
+            if not self._closed and not await self._served(reader, writer):
+                await self._slow_down()
         except asyncio.CancelledError:
             if not self._closed:  # of a connection's task that was cancelled, asyncio's streams make a failure
                 raise
@@ -74,6 +74,22 @@ class Relay:
             task.cancel()
         await asyncio.gather(*self._serving, return_exceptions=True)
         self._upstream.close()
+
+    async def _served(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Whether anything came of the connection."""
+        answered = self._answered
+        try:
+            if await self._admitted(writer):
+                await self._converse(reader, writer)
+        except OSError:
+            pass  # the program has gone; nobody is left to be told
+        return self._answered > answered
+
+    async def _slow_down(self) -> None:
+        """A box that provokes refusals, or connects and says nothing, costs us less than it costs itself."""
+        self._useless += 1
+        if self._useless > RECORDS:
+            await asyncio.sleep(self._bounds.refusal_seconds)
 
     async def _admitted(self, writer: asyncio.StreamWriter) -> bool:
         """Those that are open already are not the worse for one too many."""
@@ -100,6 +116,7 @@ class Relay:
                     return
                 reply = Reply(writer, bodiless=head.method == "HEAD", last=head.last, patience=patience)
                 await self._answer(head, reply)
+                self._answered += 1
             except Refused as refused:
                 refused.about(head.target if head else "")
                 await self._refuse(refused, reply)
@@ -135,8 +152,7 @@ class Relay:
 
     async def _refuse(self, refused: Refused, reply: Reply) -> None:
         self._record(refused)
-        if self.denied > RECORDS:
-            await asyncio.sleep(self._bounds.refusal_seconds)
+        await self._slow_down()
         await reply.refuse(refused)
 
     def _record(self, refused: Refused) -> None:
