@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ from drydock.box.cgroup import Hierarchy
 from drydock.box.limits import MIB, Limits
 from tests.attacks.canaries import Canaries
 from tests.attacks.listeners import Listeners
-from tests.attacks.started import PER_SLOT, Started, all_pids, uid_of
+from tests.attacks.started import LOWEST_BOX_UID, PER_SLOT, Started, all_pids, uid_of
 
 AIDS = Path(__file__).with_name("aids") / "aids.py"
 CHECKOUT = Path(__file__).parents[2]
@@ -66,8 +65,6 @@ class Arena(Protocol):
         """What programs may name: HOST_FILE, OPEN_FILE and DATA are paths, TCP, TCP6, UDP and SERVER are ports,
         ABSTRACT and SOCKET unix addresses."""
         ...
-
-    def survivors(self) -> int: ...
 
     def await_no_survivors(self, within: float) -> None: ...
 
@@ -162,9 +159,6 @@ class Drydock:
     def places(self) -> Mapping[str, str]:
         return self.planted.places(self.server.port)
 
-    def survivors(self) -> int:
-        return max(0, len(self.server.box_processes()) - self._idle)
-
     def await_no_survivors(self, within: float) -> None:
         self.server.await_idle_processes(self._idle, within)
 
@@ -173,6 +167,12 @@ class Drydock:
 
     def await_load_0(self, within: float) -> None:
         self.server.await_load(0, within)
+
+    def assert_uids_of_their_own(self) -> None:
+        """As the host sees them: each place is somebody who owns nothing, and no two are the same."""
+        uids = self.server.uids
+        assert len(uids) == self._idle // PER_SLOT, uids
+        assert min(uids) >= LOWEST_BOX_UID, uids
 
     def heard(self) -> bytes:
         return self.planted.listeners.heard()
@@ -271,8 +271,15 @@ class BareServer:
             self._process.stdout.close()
         self._group.remove()
         self._hierarchy.remove()
-        for shared in ("/tmp", "/var/tmp", "/dev/shm"):
-            for path in Path(shared).iterdir():
-                if path.lstat().st_uid == BARE_UID:
-                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-        assert not [pid for pid in all_pids() if uid_of(pid) == BARE_UID]
+        for shared in ("/tmp", "/var/tmp", "/dev/shm", "/run/lock"):
+            mine = ["-mindepth", "1", "-maxdepth", "1", "-uid", str(BARE_UID), "-exec", "rm", "-rf", "{}", "+"]
+            subprocess.run(["find", shared, *mine], check=True)
+        # Not shutil.rmtree, which recurses: a row leaves folders that are deeper than Python's stack.
+        subprocess.run(["rm", "-rf", "--", str(self._folder)], check=True)
+        self._await_nobody()
+
+    def _await_nobody(self) -> None:
+        """Whoever was killed may still be on his way out."""
+        give_up = time.monotonic() + 5
+        while alive := [pid for pid in all_pids() if uid_of(pid) == BARE_UID]:
+            assert time.monotonic() < give_up, f"still alive: {alive}"

@@ -24,17 +24,12 @@ def play_twin(arena: Arena, row: Row) -> None:
 
 def play(arena: Arena, row: Row) -> None:
     before = _later(arena, row)
-    with _Victim(arena, row) as victim:
-        neighbour = _Neighbour(arena, row)
+    with _Victim(arena, row) as victim, _Neighbour(arena, row) as neighbour:
         began = time.monotonic()
         answer = arena.execute(request(arena, row, row.attack), within=row.bound + 1)
         seconds = time.monotonic() - began
-        survivors = arena.survivors()
-        neighbour.join()
     assert seconds <= row.bound, f"answered after {seconds:.2f} s, not within {row.bound}"
-    # Another client's box may have been remade in this very moment, so only what stays is a survivor.
-    if survivors:
-        arena.await_no_survivors(IDLE)
+    arena.await_no_survivors(IDLE)
     scene = Scene(row, answer.body, seconds, _later(arena, row), before, arena.heard())
     _judge(scene)
     victim.judge()
@@ -89,8 +84,7 @@ class _Neighbour:
         self._said: list[Any] = []
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._ask, name="neighbour")
-        if not row.single:
-            self._thread.start()
+        self._comes = not row.single
 
     def _ask(self) -> None:
         while not self._over.wait(0.2):
@@ -101,9 +95,14 @@ class _Neighbour:
             self._took.append(took)
             self._said.append(said)
 
-    def join(self) -> None:
+    def __enter__(self) -> _Neighbour:
+        if self._comes:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._over.set()
-        if self._thread.ident is not None:
+        if self._comes:
             self._thread.join()
 
     def judge(self) -> None:

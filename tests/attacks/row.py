@@ -57,6 +57,8 @@ class Row:
     """Seconds for the reply; the contract's bound, limit + 1, when absent."""
     tight: bool = False
     """The bound on time is the point, so it runs with the machine idle."""
+    greedy: bool = False
+    """Takes more of the machine than its share, which it gets only while nobody else wants it."""
     meanwhile: str = "print('FINE')"
     """Another client's program, sent once the attack is in full swing; prints FINE within two seconds."""
     later: str = ""

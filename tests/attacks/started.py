@@ -21,6 +21,8 @@ DRYDOCK = Path(sys.executable).with_name("drydock")
 CHECKOUT = Path(__file__).parents[2]
 LISTENS = re.compile(r"listens on http://([0-9.]+):([0-9]+)")
 START_WITHIN = 30.0
+STEADY = 5
+"""Looks that have to show the same processes; each takes longer than the making of a box."""
 LOWEST_BOX_UID = 300_000
 PER_SLOT = 4
 """bubblewrap, the zygote, the sleeper, the parked box."""
@@ -65,7 +67,12 @@ class Started:
             )
         token = (environ or {}).get("SERVER_AUTH_TOKEN")
         self.headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self.host, self.port = self._await_words()
+        try:
+            self.host, self.port = self._await_words()
+        except BaseException:
+            self.process.kill()
+            self.process.wait()
+            raise
         self.url = f"http://{self.host}:{self.port}"
         self.client = httpx.Client(base_url=self.url, timeout=60, headers=self.headers)
         name = "drydock-" + hashlib.sha256(os.fsencode(self.data.resolve())).hexdigest()[:12]
@@ -120,10 +127,18 @@ class Started:
                     continue  # the group was removed since it was listed
         return found | {pid for pid in all_pids() if uid_of(pid) in self.uids}
 
-    def await_idle_processes(self, most: int, within: float = 1.0) -> None:
+    def await_idle_processes(self, idle: int, within: float = 1.0) -> None:
+        """Just as many as when nobody has come yet, and the same for several looks: while the next box is being made
+        there are fewer, and a survivor would make up the number."""
         give_up = time.monotonic() + within
-        while len(alive := self.box_processes()) > most:
-            assert time.monotonic() < give_up, f"survivors: {describe(alive)}"
+        seen: set[int] = set()
+        looks = 0
+        while looks < STEADY:
+            alive = self.box_processes()
+            looks = looks + 1 if alive == seen and len(alive) == idle else 0
+            seen = alive
+            assert len(alive) <= idle or time.monotonic() < give_up, f"survivors: {describe(alive)}"
+            assert time.monotonic() < give_up + START_WITHIN, f"boxes come and go without end: {describe(alive)}"
             self.load()
 
     def stop(self, within: float = 15.0) -> int:

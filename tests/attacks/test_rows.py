@@ -19,5 +19,9 @@ def test_the_attack_fails_and_leaves_nothing(row: Row, dock: Drydock, request: p
     play(arena, row)
 
 
+def test_every_place_has_a_uid_of_its_own_on_the_host(dock: Drydock) -> None:
+    dock.assert_uids_of_their_own()
+
+
 def test_no_two_rows_have_one_name() -> None:
     assert len({row.name for row in ROWS}) == len(ROWS)

@@ -89,6 +89,13 @@ def test_a_missing_layer_fails_closed_and_the_slot_goes_on(fleet: Fleet, pool: P
     assert run(fleet, pool, "print(1)").stdout == b"1\n"
 
 
+def test_a_renewed_interpreter_still_finds_layers_in_the_same_slot(fleet: Fleet, pool: Pool, store: Path) -> None:
+    assert run(fleet, pool, "print(1)").stdout == b"1\n"
+    fleet.run(pool.renewed())
+    assert run(fleet, pool, "import os; print(os.listdir('/packages'))", MINE).stdout == b"['module.py']\n"
+    assert "box_broke" not in fleet.said.getvalue()
+
+
 def test_a_held_box_has_its_layers_and_not_the_store(fleet: Fleet, store: Path, tmp_path: Path) -> None:
     async def through() -> bytes:
         held = await HeldBox.open(

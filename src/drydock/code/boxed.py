@@ -75,7 +75,7 @@ class BoxedExecutor:
             raise _no_footing(wrong, settings.python) from wrong
 
     async def close(self) -> None:
-        """Nothing of it is left when this returns."""
+        """Nothing of it is left when this returns. May be called again."""
         packages, self._packages = self._packages, None
         if packages is not None:
             await packages.close()

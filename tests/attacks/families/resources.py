@@ -433,6 +433,7 @@ os._exit(1)
     Row(
         family="resources",
         name="two processors instead of one",
+        greedy=True,
         limit=8,
         attack="""
 import os, resource, time

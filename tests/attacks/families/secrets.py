@@ -22,7 +22,7 @@ for name in set(os.environ) - allowed:
     breach("variable " + name)
 print("HELD")
 """,
-        twin="import os\nprint('FINE' if os.environ['LANG'] == 'C.UTF-8' or 'PATH' in os.environ else 'NO')",
+        twin="import os\nprint('FINE' if 'PATH' in os.environ else 'NO')",
     ),
     Row(
         family="secrets",

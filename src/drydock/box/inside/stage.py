@@ -69,6 +69,10 @@ class Store:
         kernel.unshare(kernel.CLONE_NEWNS)
         kernel.umount(STORE)
 
+    def go_back(self) -> None:
+        """To the mount namespace of the slot, where the next interpreter begins as this one did."""
+        kernel.setns(self._slot_mounts, kernel.CLONE_NEWNS)
+
     def show(self, layers: list[tuple[str, str]]) -> None:
         """Mount trees at their places. An overlay, because a bind mount would tell its folder's path on the host."""
         own = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)

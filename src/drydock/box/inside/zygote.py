@@ -141,4 +141,5 @@ class _Zygote:
     def _renew(self) -> None:
         """Become a new interpreter in the same walls: new hash seed, nothing of the past. Settings are sent again."""
         os.set_inheritable(CTL, True)
+        self._store.go_back()
         os.execv(sys.executable, [sys.executable, "/drydock"])
