@@ -169,6 +169,39 @@ print("FINE" if tried > 5000 else tried)
     assert came < 2500
 
 
+def test_the_door_of_one_box_is_no_door_of_its_neighbour(fleet: Fleet) -> None:
+    neighbour = """
+for host in ("127.0.0.1", "0.0.0.0", "::1"):
+    try:
+        print("BREACH", socket.create_connection((host, 8377), 2))
+    except OSError:
+        pass
+print("FINE")
+"""
+
+    async def together() -> tuple[bytes, bytes]:
+        came, over = asyncio.Event(), asyncio.Event()
+
+        async def wait(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            came.set()
+            await over.wait()
+            writer.write(FINE)
+
+        two = Pool(fleet.yard, 2)
+        await two.start()
+        mine = asyncio.create_task(
+            two.run(python(ASK + "print(ask('').decode(), end='')"), Limits(), doors={PORT: wait})
+        )
+        await came.wait()
+        theirs = await two.run(python(ASK + neighbour), Limits())
+        over.set()
+        outcome = await mine
+        await two.close()
+        return outcome.stdout, theirs.stdout
+
+    assert fleet.run(together()) == (FINE, FINE)
+
+
 def test_a_box_that_has_the_web_reads_a_page_and_no_neighbour(box: InABox, world: World) -> None:
     world.host("docs.example")
     world.names["inside.example"] = ["10.0.0.1"]

@@ -11,6 +11,8 @@ OPEN = 128
 """Connections through one door at once. Those after wait in the kernel's queue, where they cost us nothing: a box that
 connects as fast as it can must not keep the server from its other work."""
 
+RETRY = 0.1
+
 
 class Doors:
     """Serves the listeners that a box has opened for us, until closed."""
@@ -42,7 +44,7 @@ class Doors:
             listener.setblocking(False)
             while True:
                 await free.acquire()
-                line, _ = await loop.sock_accept(listener)
+                line = await _next(loop, listener)
                 task = loop.create_task(_serve(handler, line))
                 self._connections.add(task)
                 task.add_done_callback(ended)
@@ -51,6 +53,14 @@ class Doors:
         for task in (*self._accepting, *self._connections):
             task.cancel()
         await asyncio.gather(*self._accepting, *self._connections, return_exceptions=True)
+
+
+async def _next(loop: asyncio.AbstractEventLoop, listener: socket.socket) -> socket.socket:
+    while True:
+        try:
+            return (await loop.sock_accept(listener))[0]
+        except OSError:  # the server has no descriptor left at this moment, or the client has gone again
+            await asyncio.sleep(RETRY)
 
 
 async def _serve(handler: Handler, line: socket.socket) -> None:

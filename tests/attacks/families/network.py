@@ -58,6 +58,22 @@ print(client.recv(4).decode())
     ),
     Row(
         family="network",
+        name="every port of the loopback, where boxes that install packages have a door",
+        limit=20,
+        attack="""
+import socket
+from aids import *
+for port in range(1, 65536):
+    with socket.socket() as client:
+        # A client whose own port is the one that it asks for connects to itself.
+        if not client.connect_ex(("127.0.0.1", port)) and client.getsockname()[1] != port:
+            breach(f"port {port}")
+print("HELD")
+""",
+        twin=LOOPBACK,
+    ),
+    Row(
+        family="network",
         name="a name server that listens on the host",
         attack="""
 import socket
