@@ -66,12 +66,11 @@ class Environments:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for record in self._folder.iterdir():
             found = _read(record)
-            tree = self._layers.get(found.layer) if found is not None else None
-            if found is None or tree is None:
+            if found is None or self._layers.get(found.layer) is None:
                 record.unlink()
                 continue
             self._all[found.key] = found
-            tree.names += 1
+            self._layers.name(found.layer)
         self.evict()
 
     def find(self, name: Name) -> Environment | None:
@@ -103,9 +102,9 @@ class Environments:
             old.created_at if old else now,
             now,
         )
-        tree.names += 1
+        self._layers.name(tree.key)
         if old is not None:
-            self._unname(old)
+            self._layers.unname(old.layer)
         self._all[name] = made
         write_json(self._record(name), {field: getattr(made, field) for field in RECORDED})
         self.evict(kept=made)
@@ -121,7 +120,7 @@ class Environments:
         if found is None:
             return False
         self._record(name).unlink(missing_ok=True)
-        self._unname(found)
+        self._layers.unname(found.layer)
         return True
 
     def evict(self, kept: Environment | None = None) -> None:
@@ -158,12 +157,6 @@ class Environments:
 
     def _oldest_first(self) -> list[Environment]:
         return sorted(self._all.values(), key=lambda found: found.last_used_at)
-
-    def _unname(self, found: Environment) -> None:
-        tree = self._layers.get(found.layer)
-        if tree is not None:
-            tree.names -= 1
-        self._layers.evict()
 
     def _record(self, name: Name) -> Path:
         """Owners hold characters that no file's name may."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from drydock.egress.grants import Ecosystem, PackagesGrant
-from drydock.errors import Invalid, Unavailable
+from drydock.errors import BadSetting, Invalid, Unavailable
 from drydock.packages.failed import InstallFailed
 from drydock.packages.tools import find_uv
 from drydock.settings import Settings
@@ -21,6 +21,9 @@ SETTING: dict[Ecosystem, str] = {"pypi": "SANDBOX_PYTHON_INDEX", "npm": "DRYDOCK
 class Indexes:
     def __init__(self, settings: Settings) -> None:
         self._told: dict[Ecosystem, str] = {"pypi": settings.python_index, "npm": settings.npm_index}
+        for ecosystem, url in self._told.items():
+            if url:
+                _checked(ecosystem, url)
         self._allowed = {name.strip().lower() for name in settings.python_index_allow.split(",") if name.strip()}
         self._defaults: dict[Ecosystem, str] = {}
 
@@ -52,6 +55,15 @@ class Indexes:
         if ecosystem not in self._defaults:
             self._defaults[ecosystem] = await (_uv_default() if ecosystem == "pypi" else _npm_default())
         return self._defaults[ecosystem]
+
+
+def _checked(ecosystem: Ecosystem, url: str) -> None:
+    """At start already: an address that cannot be used would only show with the first requirement."""
+    try:
+        PackagesGrant.of(ecosystem, url)
+    except Invalid as wrong:
+        setting = SETTING[ecosystem]
+        raise BadSetting(f"{setting}: {wrong.message}", where=setting) from None  # its value may hold a login
 
 
 def _authority(url: str) -> tuple[str | None, int | None]:

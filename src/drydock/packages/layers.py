@@ -15,6 +15,7 @@ import os
 import secrets
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,8 +45,6 @@ class Tree:
     last_used_at: float
     users: int = field(default=0, compare=False)
     """Boxes that have it mounted, and requests that are about to."""
-    names: int = field(default=0, compare=False)
-    """Environments that it belongs to."""
     denials: Sequence[Denial] = ()
     """What its box was refused while it was built, for those who waited; not recorded."""
 
@@ -55,6 +54,7 @@ class Layers:
         self._store, self._records, self._most, self._log = store, records, most_bytes, log
         self._by_key: dict[str, Tree] = {}
         self._by_request: dict[str, Tree] = {}
+        self._names: Counter[str] = Counter()
         self._writing: set[asyncio.Future[None]] = set()
 
     def open(self) -> None:
@@ -121,13 +121,21 @@ class Layers:
             os.utime(self._records / f"{tree.key}.json", (tree.last_used_at, tree.last_used_at))
         self.evict()
 
+    def name(self, key: str) -> None:
+        """An environment needs it: it does not count as one of those to be evicted here."""
+        self._names[key] += 1
+
+    def unname(self, key: str) -> None:
+        self._names[key] -= 1
+        self.evict()
+
     def evict(self) -> None:
         """Down to the limit, least recently used first; never one that is in use or has a name."""
         for tree in self._idle(self._excess(0)):
             self._drop(tree)
 
     def _excess(self, more: int) -> int:
-        nameless = (tree.bytes for tree in self._by_key.values() if not tree.names)
+        nameless = (tree.bytes for tree in self._by_key.values() if not self._names[tree.key])
         return sum(nameless) + more - self._most
 
     def _idle(self, excess: int) -> Iterator[Tree]:
@@ -136,7 +144,7 @@ class Layers:
         for tree in oldest_first:
             if excess <= 0:
                 return
-            if not tree.users and not tree.names:
+            if not tree.users and not self._names[tree.key]:
                 excess -= tree.bytes
                 yield tree
 

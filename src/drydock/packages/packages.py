@@ -152,18 +152,8 @@ class Packages:
                 self.layers.discard(folder)
             raise
         now, size = time.time(), built.load.total_bytes + built.load.files * BLOCK
-        tree = Tree(
-            layer_key(key, built.lock.text),
-            key,
-            wanted.ecosystem,
-            built.lock.packages,
-            size,
-            now,
-            now,
-            0,
-            0,
-            built.denials,
-        )
+        named = layer_key(key, built.lock.text)
+        tree = Tree(named, key, wanted.ecosystem, built.lock.packages, size, now, now, denials=built.denials)
         self._log.info("layer_built", layer=tree.key, bytes=size, seconds=round(time.monotonic() - began, 3))
         return self.layers.keep(folder, tree)
 
