@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Make this clone ready: `setup.sh run` for the server, `setup.sh test` for its tests and tools too.
+# Make this clone ready: `setup.sh run` for the server, `setup.sh test` for its tests and tools too, `setup.sh image` for
+# the tests that build and run the container image as well.
 #
 # Idempotent, and quick when nothing is to do: a stamp in .venv holds a digest of all that decides what is installed.
 # System packages go through apt as root. Without root nothing is tried: the exact command and why is printed, and
@@ -75,6 +76,13 @@ need '[ -n "$(find_python)" ]' "python3 python3-venv" required "makes the virtua
 if [ "$(id -u)" -eq 0 ]; then
   need 'command -v mkfs.ext4' e2fsprogs required "makes the disk of a long-lived box, so that its quota is hard"
   need 'command -v losetup && command -v mount' "mount util-linux" required "mounts the disk of a long-lived box"
+fi
+if [ "$purpose" = image ]; then
+  need 'command -v podman && command -v runc' "podman runc" required "builds and runs the image"
+  need '[ -x /usr/lib/cni/bridge ] && command -v iptables' "containernetworking-plugins iptables" required \
+    "gives a container a network and a port"
+  need 'command -v debootstrap' debootstrap required "makes a base for the image from this machine's own Debian mirror"
+  purpose=test
 fi
 if [ "$purpose" = test ]; then
   need 'has numpy pandas matplotlib requests' "python3-numpy python3-pandas python3-matplotlib python3-requests" \

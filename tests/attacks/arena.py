@@ -17,7 +17,7 @@ from drydock.box.cgroup import Hierarchy
 from drydock.box.limits import MIB, Limits
 from tests.attacks.canaries import Canaries
 from tests.attacks.listeners import Listeners
-from tests.attacks.started import LOWEST_BOX_UID, PER_SLOT, Started, all_pids, uid_of
+from tests.attacks.started import LOWEST_BOX_UID, PER_SLOT, Launch, Started, all_pids, uid_of
 
 AIDS = Path(__file__).with_name("aids") / "aids.py"
 CHECKOUT = Path(__file__).parents[2]
@@ -127,24 +127,22 @@ class Watch:
 
 
 class Drydock:
-    def __init__(
-        self, folder: Path, source: Path | None = None, engine: Mapping[str, Any] | None = None, **settings: Any
-    ) -> None:
+    def __init__(self, folder: Path, source: Path | None = None, launch: Launch | None = None, **settings: Any) -> None:
         self.planted = Planted(folder, Canaries())
         token = {"SERVER_AUTH_TOKEN": self.planted.canaries.new("SERVER_AUTH_TOKEN")}
         told = {**SMALL, "max_concurrent": 3, **settings}
-        if engine is not None:
-            os.chown(self.planted.data, engine["uid"], -1)
+        if launch is not None:
+            os.chown(self.planted.data, launch.uid, -1)
         self.server = Started(
             folder / "run",
             {**self.planted.environ, **token},
             source,
             data=self.planted.data,
-            engine=engine,
+            launch=launch,
             **told,
         )
         # Without root the server has its boxes' uid, and so is counted with them.
-        self._idle = PER_SLOT * int(told["max_concurrent"]) + (engine is not None)
+        self._idle = PER_SLOT * int(told["max_concurrent"]) + (launch is not None)
         self._watch = Watch(self.planted.canaries)
 
     def execute(self, request: Request, within: float = 60) -> Answer:

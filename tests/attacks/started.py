@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 
@@ -28,6 +27,19 @@ PER_SLOT = 4
 """bubblewrap, the zygote, the sleeper, the parked box."""
 
 
+class Launch(Protocol):
+    """Another way of starting the server than as a program of ours."""
+
+    @property
+    def uid(self) -> int:
+        """Whom it and its boxes run as."""
+        ...
+
+    def command(self, serve: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+        """What to start instead; arguments of the server can be added at its end."""
+        ...
+
+
 class Started:
     def __init__(
         self,
@@ -35,31 +47,30 @@ class Started:
         environ: Mapping[str, str] | None = None,
         source: Path | None = None,
         data: Path | None = None,
-        engine: Mapping[str, Any] | None = None,
+        launch: Launch | None = None,
         **settings: Any,
     ) -> None:
-        """`source` is another copy of the package's folder, `engine` what standins/engine.py does to it first;
-        settings become DRYDOCK_ variables."""
+        """`source` is another copy of the package's folder; settings become DRYDOCK_ variables."""
         self.folder = folder
         self.data = data or folder / "data"
         self.log = folder / "log"
         folder.mkdir(parents=True, exist_ok=True)
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("DRYDOCK_", "SANDBOX_", "SERVER_"))}
         told = {f"DRYDOCK_{name.upper()}": str(value) for name, value in settings.items()}
-        command = [str(DRYDOCK)]
+        told |= environ or {}
+        command = [str(DRYDOCK), "serve"]
         if source is not None:
             inherited["PYTHONPATH"] = str(source)
-            command = [sys.executable, "-c", "from drydock.cli import main; main()"]
-        command += ["serve", "--port", "0", "--data", str(self.data)]
-        if engine is not None:
-            command = [sys.executable, "-m", "tests.standins.engine", json.dumps(engine), *command]
+            command = [sys.executable, "-c", "from drydock.cli import main; main()", "serve"]
+        if launch is not None:
             inherited["PYTHONPATH"] = str(CHECKOUT)
-            told["DRYDOCK_PYTHON"] = "/usr/bin/python3"
+            command = launch.command(command, told)
+        command += ["--port", "0", "--data", str(self.data)]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 command,
                 cwd=folder,
-                env=inherited | told | dict(environ or {}),
+                env=inherited | told,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -77,8 +88,8 @@ class Started:
         self.client = httpx.Client(base_url=self.url, timeout=60, headers=self.headers)
         name = "drydock-" + hashlib.sha256(os.fsencode(self.data.resolve())).hexdigest()[:12]
         self._groups = [*Path("/sys/fs/cgroup").glob(f"*/{name}"), Path("/sys/fs/cgroup", name)]
-        self.uids: set[int] = set()
-        self.uids = {uid for pid in self.box_processes() if (uid := uid_of(pid)) is not None}
+        self.uids: set[int] = set() if launch is None else {launch.uid}
+        self.uids |= {uid for pid in self.box_processes() if (uid := uid_of(pid)) is not None}
 
     def _await_words(self) -> tuple[str, int]:
         """The line that it prints once it listens; the end of its output when it could not."""

@@ -10,8 +10,9 @@ from tests.attacks.arena import Drydock
 from tests.attacks.families import ROWS
 from tests.attacks.play import play, play_twin
 from tests.attacks.row import Row
+from tests.standins.engine import Contained
 
-ENGINE = {"uid": 312_345, "profile": "deploy/seccomp.json"}
+LAUNCH = Contained(312_345)
 LOST = {
     "memory shared out among processes, each of which is modest": "Memory and processes",
     "memory in files that have no name": "Memory and processes",
@@ -35,7 +36,7 @@ HELD = [
 
 @pytest.fixture(scope="module")
 def dock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drydock]:
-    arena = Drydock(tmp_path_factory.mktemp("unprivileged"), engine=ENGINE)
+    arena = Drydock(tmp_path_factory.mktemp("unprivileged"), launch=LAUNCH)
     try:
         yield arena
     finally:
@@ -44,7 +45,7 @@ def dock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drydock]:
 
 @pytest.fixture(scope="module")
 def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drydock]:
-    arena = Drydock(tmp_path_factory.mktemp("unprivileged-single"), engine=ENGINE, max_concurrent=1)
+    arena = Drydock(tmp_path_factory.mktemp("unprivileged-single"), launch=LAUNCH, max_concurrent=1)
     try:
         yield arena
     finally:

@@ -393,7 +393,7 @@ def test_health_has_its_fields_in_their_order_and_needs_no_key(make_server: Call
         "languages",
         "preinstalled_packages",
         "isolation",
-        "not_promised",
+        "lost_promises",
     ]
     head = server.client.head("/code/health")
     assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", str(len(reply.content)))

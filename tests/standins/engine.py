@@ -18,7 +18,8 @@ import os
 import platform
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,20 @@ from drydock.box.seccomp.compiler import compile_policy
 CHECKOUT = Path(__file__).parents[2]
 CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
 PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 24, 38, 2
+PYTHON = "/usr/bin/python3"
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+
+
+@dataclass(frozen=True, slots=True)
+class Contained:
+    """A server of ours started so: see tests/attacks/started.py."""
+
+    uid: int
+
+    def command(self, serve: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+        order = {"uid": self.uid, "profile": "deploy/seccomp.json"}
+        return [sys.executable, "-m", "tests.standins.engine", json.dumps(order), *serve, "--python", PYTHON]
 
 
 def check(result: int, what: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -160,7 +161,13 @@ def resource_limits(limits: Limits, *, counted_by_group: bool) -> dict[str, int]
     if not counted_by_group:
         # Each process by itself then, which is less than a limit for the box: /health says so.
         wanted |= {"DATA": limits.memory_bytes, "NPROC": limits.processes}
-    return wanted
+    return {name: _at_most_ours(name, value) for name, value in wanted.items()}
+
+
+def _at_most_ours(name: str, value: int) -> int:
+    """In a user namespace nothing can be raised above what this server was given, which an engine may keep low."""
+    most = resource.getrlimit(getattr(resource, "RLIMIT_" + name))[1]
+    return value if most == resource.RLIM_INFINITY else min(value, most)
 
 
 def with_output(ended: Ended, out: Capture, err: Capture) -> Ended:

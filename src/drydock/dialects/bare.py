@@ -90,8 +90,6 @@ class Bare:
             "version": __version__,
             **fields,
             "checks": {"cloudflare": False, "github": False, "anthropic": False},
-            "isolation": self._executor.isolation,
-            "lost_promises": list(self._executor.lost_promises),
         }
         await call.reply(json_reply(200 if healthy else 503, shown, CORS))
 

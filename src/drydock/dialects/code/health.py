@@ -51,5 +51,5 @@ class Health:
             "languages": list(languages),
             "preinstalled_packages": list(self._executor.preinstalled),
             "isolation": self._executor.isolation,
-            "not_promised": list(self._executor.lost_promises),
+            "lost_promises": list(self._executor.lost_promises),
         }
