@@ -11,6 +11,8 @@ from tests.attacks.families import ROWS
 from tests.attacks.play import play, play_twin
 from tests.attacks.row import Row
 from tests.standins.engine import Contained
+from tests.standins.index import Index
+from tests.standins.wheels import wheel
 
 LAUNCH = Contained(312_345)
 LOST = {
@@ -63,3 +65,16 @@ def test_what_is_lost_without_root_is_said(dock: Drydock) -> None:
     assert set(LOST) <= {row.name for row in ROWS}
     said = str(dock.server.get("/health").json())
     assert not [words for words in LOST.values() if words not in said]
+
+
+def test_packages_are_installed_without_root_and_with_few_open_files(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """As an engine's own limits have it; a box cannot be given more than the server has."""
+    folder = tmp_path_factory.mktemp("shop")
+    with Index() as index:
+        index.publish(wheel("alpha", "1.5"))
+        arena = Drydock(folder, launch=Contained(LAUNCH.uid, open_files=1024), python_index=index.pypi)
+        try:
+            said = arena.server.run("import alpha; print(alpha.__version__)", requirements=["alpha"])
+        finally:
+            arena.close()
+    assert (said["status"], said["stdout"]) == ("success", "1.5\n"), said

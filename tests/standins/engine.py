@@ -6,6 +6,7 @@ uid        whom it runs as; 0 is an engine's root, which lacks the capabilities 
 profile    a system call profile in the engines' format, by its path in this checkout; put on by our own compiler
 masked     parts of /proc are covered, as every engine does unless told not to
 without    numbers of capabilities that are taken away
+open_files how many it may have at most
 
 Must be run as root, and becomes the command.
 """
@@ -16,6 +17,7 @@ import ctypes
 import json
 import os
 import platform
+import resource
 import struct
 import sys
 from collections.abc import Mapping, Sequence
@@ -39,9 +41,10 @@ class Contained:
     """A server of ours started so: see tests/attacks/started.py."""
 
     uid: int
+    open_files: int = 0
 
     def command(self, serve: Sequence[str], environ: Mapping[str, str]) -> list[str]:
-        order = {"uid": self.uid, "profile": "deploy/seccomp.json"}
+        order = {"uid": self.uid, "profile": "deploy/seccomp.json", "open_files": self.open_files}
         return [sys.executable, "-m", "tests.standins.engine", json.dumps(order), *serve, "--python", PYTHON]
 
 
@@ -102,6 +105,8 @@ def main() -> None:
         mount("/proc/sys", Path("/proc/sys"), None, MS_BIND | MS_REC)
     for capability in order.get("without", ()):
         check(_libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0), "prctl")
+    if most := order.get("open_files"):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     os.setgroups([])
     os.setresgid(0, 0, 0)
     os.setresuid(order["uid"], order["uid"], order["uid"])
