@@ -14,7 +14,6 @@ from tests.standins.engine import Contained
 from tests.standins.index import Index
 from tests.standins.wheels import wheel
 
-LAUNCH = Contained(312_345)
 LOST = {
     "memory shared out among processes, each of which is modest": "Memory and processes",
     "memory in files that have no name": "Memory and processes",
@@ -38,7 +37,7 @@ HELD = [
 
 @pytest.fixture(scope="module")
 def dock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drydock]:
-    arena = Drydock(tmp_path_factory.mktemp("unprivileged"), launch=LAUNCH)
+    arena = Drydock(tmp_path_factory.mktemp("unprivileged"), launch=Contained(312_341))
     try:
         yield arena
     finally:
@@ -47,7 +46,7 @@ def dock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drydock]:
 
 @pytest.fixture(scope="module")
 def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drydock]:
-    arena = Drydock(tmp_path_factory.mktemp("unprivileged-single"), launch=LAUNCH, max_concurrent=1)
+    arena = Drydock(tmp_path_factory.mktemp("unprivileged-single"), launch=Contained(312_342), max_concurrent=1)
     try:
         yield arena
     finally:
@@ -72,7 +71,7 @@ def test_packages_are_installed_without_root_and_with_few_open_files(tmp_path_fa
     folder = tmp_path_factory.mktemp("shop")
     with Index() as index:
         index.publish(wheel("alpha", "1.5"))
-        arena = Drydock(folder, launch=Contained(LAUNCH.uid, open_files=1024), python_index=index.pypi)
+        arena = Drydock(folder, launch=Contained(312_343, open_files=1024), python_index=index.pypi)
         try:
             said = arena.server.run("import alpha; print(alpha.__version__)", requirements=["alpha"])
         finally:

@@ -17,24 +17,23 @@ from tests.attacks.test_without_root import LOST
 from tests.image.podman import Podman, Run
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
-UID = 387_655
 
 
 @pytest.fixture(scope="module")
 def dock(podman: Podman, image: str) -> Iterator[Drydock]:
-    yield from contained(podman, image)
+    yield from contained(podman, image, 387_655)
 
 
 @pytest.fixture(scope="module")
 def single(podman: Podman, image: str) -> Iterator[Drydock]:
-    yield from contained(podman, image, max_concurrent=1)
+    yield from contained(podman, image, 387_656, max_concurrent=1)
 
 
-def contained(podman: Podman, image: str, max_concurrent: int = 3) -> Iterator[Drydock]:
+def contained(podman: Podman, image: str, uid: int, max_concurrent: int = 3) -> Iterator[Drydock]:
     with tempfile.TemporaryDirectory(prefix="drydock-contained-") as made:
         folder = Path(made)
         os.chmod(folder, 0o755)
-        arena = Drydock(folder, launch=Run(podman, image, UID, folder), max_concurrent=max_concurrent)
+        arena = Drydock(folder, launch=Run(podman, image, uid, folder), max_concurrent=max_concurrent)
         try:
             yield arena
         finally:

@@ -29,7 +29,7 @@ from drydock.box.seccomp import bpf, policy
 from drydock.box.seccomp.compiler import compile_policy
 
 CHECKOUT = Path(__file__).parents[2]
-CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
+CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE, MNT_DETACH = 0x20000, 4096, 16384, 1 << 18, 2
 PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 24, 38, 2
 PYTHON = "/usr/bin/python3"
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -79,6 +79,15 @@ def put_on(program: bytes) -> None:
     check(_libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(buffer), 0, 0), "seccomp")
 
 
+def mask() -> None:
+    """Any other /proc that this machine has mounted would let the kernel allow one more."""
+    for line in reversed(Path("/proc/self/mountinfo").read_text().splitlines()):
+        place, kind = line.split()[4], line.partition(" - ")[2].split()[0]
+        if kind == "proc" and place != "/proc":
+            check(_libc.umount2(place.encode(), MNT_DETACH), f"umount {place}")
+    mount("/proc/sys", Path("/proc/sys"), None, MS_BIND | MS_REC)
+
+
 def uncover() -> None:
     """Let another user reach this checkout and its Python, which may lie in a folder that is root's alone."""
     wanted = [Path(each).resolve() for each in (CHECKOUT, sys.prefix, sys.base_prefix)]
@@ -102,7 +111,7 @@ def main() -> None:
     mount("none", Path("/"), None, MS_REC | MS_PRIVATE)
     uncover()
     if order.get("masked"):
-        mount("/proc/sys", Path("/proc/sys"), None, MS_BIND | MS_REC)
+        mask()
     for capability in order.get("without", ()):
         check(_libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0), "prctl")
     if most := order.get("open_files"):
