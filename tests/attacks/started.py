@@ -127,6 +127,10 @@ class Started:
         while (now := self.load()) != load:
             assert time.monotonic() < give_up, f"load is {now}, not {load}, after {within} s"
 
+    def groups(self) -> list[Path]:
+        """Its control groups, one in each hierarchy."""
+        return [group for group in self._groups if group.exists()]
+
     def box_processes(self) -> set[int]:
         """Every process in this server's control groups, and every other one that has a uid of its boxes."""
         found: set[int] = set()

@@ -97,6 +97,7 @@ def test_output_past_the_limit_is_counted_and_not_kept(execute: RunProgram) -> N
 def test_a_program_that_is_not_there_could_not_be_started(execute: RunProgram) -> None:
     ended = execute(command("/no/such/program")).ended
     assert (ended.reason, ended.detail) == ("start_failed", "No such file or directory")
+    assert ended.exit_code is None, "it had no chance to give one"
 
 
 def test_a_program_that_exits_with_127_by_itself_was_started(execute: RunProgram) -> None:

@@ -257,6 +257,8 @@ def test_an_unknown_language_is_told_with_those_there_are(server: Server) -> Non
     there = ", ".join(server.get("/code/health").json()["languages"])
     text = refused(server, {"code": "1", "language": "cobol"})
     assert text == f'language "cobol" is not available (available: {there})'
+    assert refused(server, {"code": "1", "language": ""}) == f'language "" is not available (available: {there})'
+    assert run(server, "print(1)", language=None)["stdout"] == "1\n"
 
 
 BAD_REQUIREMENTS = [

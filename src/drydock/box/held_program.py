@@ -180,6 +180,7 @@ class HeldProgram:
     def on_ended(self, message: Message) -> None:
         exit_code, signal = read_status(int(message["ended"]))
         reason = self._witness.reason(exit_code, signal, self._disk_is_full)
+        exit_code = exit_code if self._witness.started else None
         cpu_ms = int(message["cpu_us"]) // 1000
         self._finish(Ended(reason, exit_code, signal, cpu_ms=cpu_ms, detail=self._witness.fault))
 

@@ -146,7 +146,7 @@ class Running:
             peak = max(0, group.peak_bytes() - self._memory_before)
         return Ended(
             reason=self._witness.reason(exit_code, signal, lambda: is_full(self._parked.root)),
-            exit_code=exit_code,
+            exit_code=exit_code if self._witness.started else None,
             signal=signal,
             wall_ms=wall_ms,
             cpu_ms=cpu_us // 1000,

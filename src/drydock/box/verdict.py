@@ -23,6 +23,11 @@ class Witness:
         """Why a layer that it needs could not be mounted; it was not started then."""
 
     @property
+    def started(self) -> bool:
+        """Else its exit status is one that we made up."""
+        return self.fault is None and self.unmounted is None
+
+    @property
     def detail(self) -> str | None:
         return self.fault if self.unmounted is None else "its packages could not be mounted"
 

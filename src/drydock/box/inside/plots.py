@@ -66,19 +66,34 @@ def _bring_back(figure: Any, name: str, kwargs: Any, output_dir: str, save: Any)
         # savefig adds the format's ending to a name that has none
         endings = [path + "." + str(kwargs.get("format") or "png")]
         path = next((p for p in endings if os.path.exists(p)), path)
-    stem, ending = os.path.splitext(os.path.basename(path))
-    inside = os.path.dirname(path) == output_dir or path.startswith(output_dir + os.sep)
+    whole, ending = os.path.splitext(path)
+    inside = path.startswith(output_dir + os.sep)
     try:
         if not inside:
-            with open(path, "rb") as source, open(os.path.join(output_dir, stem + ending), "xb") as copy:
+            with open(path, "rb") as source, open(_place(output_dir, whole, ending), "wb") as copy:
                 copy.write(source.read())
         if ending.lower() != ".png" and kwargs.get("format") != "png":
-            folder = os.path.dirname(path) if inside else output_dir
-            picture = os.path.join(folder, stem + ".png")
-            if not os.path.exists(picture):
+            picture = os.path.join(os.path.dirname(path) if inside else output_dir, os.path.basename(whole) + ".png")
+            if _made.get(picture) == whole or not os.path.exists(picture):
+                _made[picture] = whole
                 save(figure, picture, format="png")
     except OSError as wrong:
         sys.stderr.write(f"drydock: the figure {name} could not be brought back: {wrong.strerror}\n")
+
+
+_made: dict[str, str] = {}
+"""What was written to the output folder, and the path without its ending that the code had named."""
+
+
+def _place(folder: str, whole: str, ending: str) -> str:
+    """Where a figure goes: to its own name again when it is saved again, else to one that is free."""
+    number, stem = 0, os.path.basename(whole)
+    while True:
+        path = os.path.join(folder, f"{stem}-{number}{ending}" if number else stem + ending)
+        if _made.get(path) == whole or not os.path.exists(path):
+            _made[path] = whole
+            return path
+        number += 1
 
 
 def _backend(output_dir: str) -> Any:
@@ -89,6 +104,12 @@ def _backend(output_dir: str) -> Any:
 
     shown = [0]
 
+    def show_all(*, block: Any = None) -> None:
+        for manager in Gcf.get_all_fig_managers():
+            manager.show()
+        # As after closing the windows of a desktop: the next show() does not show these again.
+        Gcf.destroy_all()
+
     class Manager(backend_agg.FigureManagerBase):  # type: ignore[misc]
         def show(self) -> None:
             shown[0] += 1
@@ -96,10 +117,7 @@ def _backend(output_dir: str) -> Any:
 
         @classmethod
         def pyplot_show(cls, *, block: Any = None) -> None:
-            for manager in Gcf.get_all_fig_managers():
-                manager.show()
-            # As after closing the windows of a desktop: the next show() does not show these again.
-            Gcf.destroy_all()
+            show_all()
 
     class Canvas(backend_agg.FigureCanvasAgg):  # type: ignore[misc]
         manager_class = Manager
@@ -107,4 +125,5 @@ def _backend(output_dir: str) -> Any:
     module = types.ModuleType("drydock_figures")
     module.FigureCanvas = Canvas  # type: ignore[attr-defined]
     module.FigureManager = Manager  # type: ignore[attr-defined]
+    module.show = show_all  # type: ignore[attr-defined]  # before matplotlib 3.7 the manager is not asked
     return module

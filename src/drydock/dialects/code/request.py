@@ -49,7 +49,8 @@ def check(body: Mapping[str, Any], settings: Settings, executor: Executor, owner
     asked = _integer(body, "timeout_seconds")
     requirements = strings(body, "requirements")
     files = _files(body)
-    language = string(body, "language") or executor.default_language
+    named = string(body, "language")
+    language = executor.default_language if named is None else named
     environment = string(body, "env_name")
     index = string(body, "python_index")
     tool_name = string(body, "tool_name")
