@@ -6,6 +6,7 @@ Rooms, from the top down; imports go downward only (`make check` proves it):
     app.py     composition: builds every room from Settings and joins them
     dialects/  each translates one wire contract to the rooms below and back
     api/       the native HTTP API and what every door needs (access, bounds, ids)
+    agent/     who thinks: plans, tools that act in a box, the gate; any model behind a small Protocol
     code/      one-shot execution: a request with code in, a result out
     packages/  what code requires: installed once in a box, mounted ever after
     egress/    the one way out of a box: a relay with grants, on one of its doors

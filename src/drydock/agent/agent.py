@@ -1,0 +1,37 @@
+"""What an agent is, whoever thinks in it: our loop over any model, or Claude Code.
+
+One is made for one run and keeps its conversation. A run that is played again makes a new one and calls it in the same
+order, so that what it keeps comes out of the same records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from drydock.agent.desk import Desk
+from drydock.agent.mind import Message, Usage
+from drydock.agent.plan import Plan
+from drydock.agent.site import Site
+from drydock.agent.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    summary: str
+    plan: Plan
+    """As it stood at the end."""
+    steps: int
+    commands: int
+    usage: Usage = field(default_factory=Usage)
+    conversation: tuple[Message, ...] = ()
+    """What a run that follows begins with, as `Task.earlier`."""
+
+
+class Agent(Protocol):
+    async def plan(self, task: Task, desk: Desk, site: Site) -> Plan:
+        """Read the repository and plan. Events: repo_context_collected to planning_completed."""
+
+    async def work(self, task: Task, plan: Plan, desk: Desk, site: Site, *, repair: str = "") -> Finish:
+        """Work until it finishes. Events: command_batch_ready to agent_finished. With `repair`, what the gate found,
+        it is called again and goes on where it had finished, with what is left of its budgets."""
