@@ -119,5 +119,8 @@ def test_an_index_setting_that_cannot_be_used_is_refused_without_its_password() 
         with pytest.raises(Invalid) as refused:
             PackagesGrant.of("pypi", index)
         assert SECRET not in str(refused.value)
+    for mark in ("?", "#", "\\", "@", " ", "\t", "%", "[", "\u00e9"):
+        with pytest.raises(Invalid):
+            PackagesGrant.of("pypi", f"https://allowed.example{mark}@127.0.0.1:6379/simple")
     with pytest.raises(Invalid, match="colon"):
         PackagesGrant.of("pypi", f"https://a%3Ab:{SECRET}@h/simple")

@@ -12,8 +12,9 @@ import h11
 import pytest
 
 from drydock.egress.address import Address, Kind, kind_of
-from drydock.egress.grants import Bounds, WebGrant
+from drydock.egress.grants import Bounds, PackagesGrant, WebGrant
 from drydock.egress.url import URL, BadURL, join, parse
+from drydock.errors import Invalid
 from tests.egress.door import Door
 from tests.egress.readings import Place, browser, canonical, numeric, python
 from tests.egress.spellings import references, spellings
@@ -168,3 +169,17 @@ def test_a_refused_lookup_of_a_million_names_leaves_no_task_behind() -> None:
             speaker.ask(f"https://n{number}.example/")
         speaker.close()
         assert door.run(count()) <= 4
+
+
+@pytest.mark.parametrize(("seed", "count"), [SLICE, MILLION])
+def test_an_index_setting_names_the_host_that_everybody_reads_in_it(seed: int, count: int) -> None:
+    """Callers may name an index too: what is judged must be what is dialled, whatever stands before an `@`."""
+    taken = 0
+    for text, read in batches(spellings(seed + 11, count)):
+        try:
+            index = PackagesGrant.of("pypi", text).index
+        except Invalid:
+            continue
+        taken += 1
+        agreed(text, index, [read, *python(text)])
+    assert taken > count / 50

@@ -13,6 +13,7 @@ from drydock.errors import Invalid
 
 MIB = 1 << 20
 Ecosystem = Literal["pypi", "npm"]
+_LOGIN = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:-]|%[0-9A-Fa-f]{2})*", re.ASCII)
 _CREDENTIAL = re.compile(r"[!-~]+(?: [!-~]+)*", re.ASCII)
 
 
@@ -52,6 +53,11 @@ class PackagesGrant:
         scheme, _, rest = index.partition("://")
         authority, _, path = rest.partition("/")
         login, _, host = authority.rpartition("@")
+        if _LOGIN.fullmatch(login) is None:  # `https://one?@other/` is `one` to some and `other` to us
+            raise Invalid(
+                f"the user or password of the {ecosystem} index holds a character that no URL can; write it as %XX",
+                where="index",
+            )
         if login and credential is None:
             name, _, password = login.partition(":")
             credential = Credential.basic(unquote(name), unquote(password))

@@ -6,9 +6,9 @@ import asyncio
 import os
 import shutil
 from collections.abc import Sequence
-from urllib.parse import urlsplit
 
 from drydock.egress.grants import Ecosystem, PackagesGrant
+from drydock.egress.url import URL
 from drydock.errors import BadSetting, Invalid, Unavailable
 from drydock.packages.failed import InstallFailed
 from drydock.packages.tools import find_uv
@@ -28,21 +28,23 @@ class Indexes:
         self._defaults: dict[Ecosystem, str] = {}
 
     def check(self, asked: str, ecosystem: Ecosystem, where: str = "index") -> None:
-        """Invalid unless it is http(s) and its host is the configured index's or an allowed one."""
-        host, port = _authority(asked)
-        scheme = asked.partition("://")[0].lower()
-        own = (host, port) == _authority(self._told[ecosystem])
-        if not host or scheme not in ("http", "https") or not (own or self._allows(host, port)):
+        """Judged as the relay will dial it, since a second reading of the same text could find another host in it.
+        Invalid unless it is http(s) and its host is the configured index's or an allowed one."""
+        try:
+            index = PackagesGrant.of(ecosystem, asked).index
+        except Invalid as wrong:
+            raise Invalid(f"{where}: {wrong.message}", where=where) from None
+        own = self._told[ecosystem]
+        if not (own and index.origin == PackagesGrant.of(ecosystem, own).index.origin) and not self._allows(index):
             # The URL may hold credentials: of what was sent, the host alone is told again.
             raise Invalid(
-                f'{where} "{host or "without a host"}" is not an index of this server',
+                f'{where} "{index.host}" is not an index of this server',
                 where=where,
                 hint="An operator allows its host by DRYDOCK_PYTHON_INDEX_ALLOW.",
             )
-        PackagesGrant.of(ecosystem, asked)
 
-    def _allows(self, host: str, port: int | None) -> bool:
-        return (host if port is None else f"{host}:{port}") in self._allowed or host in self._allowed
+    def _allows(self, index: URL) -> bool:
+        return bool({index.host, index.authority, f"{index.authority}:{index.port}"} & self._allowed)
 
     async def grant(self, ecosystem: Ecosystem, asked: str | None) -> PackagesGrant:
         if asked is not None:
@@ -64,14 +66,6 @@ def _checked(ecosystem: Ecosystem, url: str) -> None:
     except Invalid as wrong:
         setting = SETTING[ecosystem]
         raise BadSetting(f"{setting}: {wrong.message}", where=setting) from None  # its value may hold a login
-
-
-def _authority(url: str) -> tuple[str | None, int | None]:
-    try:
-        parts = urlsplit(url)
-        return parts.hostname, parts.port
-    except ValueError:
-        return None, None
 
 
 async def _uv_default() -> str:
