@@ -19,6 +19,7 @@ LOST = {
     "memory in files that have no name": "Memory and processes",
     "memory in System V segments": "Memory and processes",
     "memory in the buffers of connections to itself": "Memory and processes",
+    "two processors instead of one": "CPU is not limited",
     "every pipe page that its uid may have": "pipe buffers",
     "every inotify instance that its uid may have": "inotify instances",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import shlex
 import socket
@@ -20,6 +21,7 @@ import pytest
 
 from tests.image import machine
 from tests.image.podman import FLAGS, HERE, Podman
+from tests.standins.server import named
 
 BASE = "localhost/base:debian"
 HEALTHY_WITHIN = 5.0
@@ -114,13 +116,11 @@ class Container:
         return io.StringIO(self._podman("logs", self.id, check=False))
 
     def post(self, path: str, body: Any, **headers: str) -> httpx.Response:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        if isinstance(body, bytes):
-            return self.client.post(path, content=body, headers=named)
-        return self.client.post(path, json=body, headers=named)
+        sent = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return self.client.post(path, content=sent, headers=named(headers))
 
     def get(self, path: str, **headers: str) -> httpx.Response:
-        return self.client.get(path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+        return self.client.get(path, headers=named(headers))
 
     def close(self) -> None:
         self.client.close()
