@@ -73,7 +73,7 @@ sandbox-push: sandbox-build ## Push that image to where SANDBOX_IMAGE_REPO says.
 	@$(CONTAINER) push $(IMAGE) $(if $(FOLDER),$(FOLDER):$(IMAGE_TAG))
 
 test-sandbox: setup-image ## Contract `code` against a really started server, then against the image in a container.
-	@$(PY) -m scripts.run_tests short tests/attacks tests/dialects tests/e2e $(ARGS)
+	@$(PY) -m scripts.run_tests short tests/contracts tests/attacks tests/dialects tests/e2e $(ARGS)
 	@$(PY) -m scripts.run_tests long tests/image $(ARGS)
 
 # Says in one line what an image needs before anything is tried, since the engine's own words do not.
