@@ -8,7 +8,7 @@ import sys
 
 from bench.figure import Figure, as_json, note
 
-BENCHES = ("code", "idle", "kill")
+BENCHES = ("code", "idle", "kill", "packages")
 
 
 def main() -> int:

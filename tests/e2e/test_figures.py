@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from bench import code, idle, kill
+from bench import code, idle, kill, packages
 from bench.figure import Figure
 
 pytestmark = [pytest.mark.long, pytest.mark.serial, pytest.mark.timeout(900)]
@@ -30,3 +30,7 @@ def test_ten_thousand_executions_leave_nothing_behind() -> None:
 
 def test_two_hundred_programs_that_will_not_die_are_dead_in_time() -> None:
     all_hold(kill.measure())
+
+
+def test_a_layer_of_a_hundred_megabytes_costs_a_later_run_next_to_nothing() -> None:
+    all_hold(packages.measure())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drydock.egress.grants import Bounds, PackagesGrant, WebGrant
-from tests.egress.door import Door, request
+from tests.egress.door import Door, everything, request
 from tests.egress.world import OTHER, PUBLIC, World
 from tests.standins.index import Page, endless, instead, redirect, slow, status
 
@@ -211,3 +211,17 @@ def test_what_a_site_says_of_itself_is_passed_on(world: World) -> None:
     with Door(WebGrant(), **world.parts) as door:
         assert ask(door, "https://docs.example/").startswith(b"HTTP/1.1 403 ")
         assert door.denied == []
+
+
+def test_a_large_page_comes_whole_to_a_program_that_reads_slowly(world: World) -> None:
+    """More than all buffers on the way hold, so that the relay has to stop reading from the other side."""
+    site = world.host("docs.example")
+    body = bytes(4 << 20)
+    site.pages = lambda path, asked: Page(200, {"Content-Type": "text/plain"}, body)
+    with Door(WebGrant(), **world.parts) as door:
+        for _ in range(10):
+            with door.connect() as line:
+                line.sendall(request("https://docs.example/", "docs.example"))
+                head = line.recv(1024)
+                assert len(head + everything(line)) > len(body)
+    assert door.denied == []

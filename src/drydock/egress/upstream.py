@@ -53,8 +53,10 @@ class Exchange:
         self._bodiless = False
 
     async def ask(self, method: str, headers: Mapping[str, str]) -> Answer:
+        # No `Connection: close`: of a TLS connection that the other side ends while we are not reading, uvloop drops
+        # what it still holds. We end it ourselves once we have all.
         told = {"Host": self._url.authority, "User-Agent": f"drydock/{__version__}", "Accept-Encoding": "identity"}
-        told |= {"Connection": "close", **headers}
+        told |= headers
         lines = [f"{method} {self._url.target} HTTP/1.1", *(f"{name}: {value}" for name, value in told.items())]
         assert all(line.isascii() and line.isprintable() for line in lines), "what goes out is ours, on one line each"
         self._line.writer.write("\r\n".join([*lines, "", ""]).encode("ascii"))
