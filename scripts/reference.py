@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from drydock import errors, settings
+from drydock.api.executions.events import Kind
 from drydock.api.openapi import NATIVE, SERVICE, document
 from drydock.cli.main import root
 from drydock.dialects.openapi import bare_paths, code_paths
@@ -69,7 +70,7 @@ def error_page() -> str:
 
 # --- api/ and dialects/ ----------------------------------------------------------------------------------------------
 
-EVENTS = {
+EVENTS: Mapping[Kind, tuple[str, str]] = {
     "started": (
         "It runs.",
         '{"id":"...","language":"python","started_at":"..."}',

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import click
 import pytest
 
+from drydock.api.executions.events import Kind
 from drydock.cli.main import root
 from drydock.errors import DrydockError
 from drydock.settings import Settings, alias, flag, is_secret, variable
@@ -51,6 +53,11 @@ def test_every_route_has_its_line() -> None:
     for path, operations in reference.routes().items():
         for method in operations:
             assert any(line.startswith(f"| {method.upper()} | `{path}` |") for line in lines), (method, path)
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_every_event_of_a_stream_has_its_line(kind: str) -> None:
+    assert len([line for line in page("routes.md").splitlines() if line.startswith(f"| `{kind}` |")]) == 1
 
 
 def test_every_command_and_option_is_on_the_page_of_commands() -> None:

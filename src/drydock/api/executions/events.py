@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from drydock.api.executions.live import Live
 from drydock.api.executions.render import ended, files, moment, skipped
@@ -24,6 +24,8 @@ PING = 15.0
 """Seconds of silence after which a comment shows that the connection lives."""
 
 Piece = tuple[StreamName, bytes]
+Kind = Literal["started", "progress", "stdout", "stderr", "ended"]
+"""Each has its line in docs/reference/routes.md."""
 
 
 def last_number(row: Execution) -> int:
@@ -111,9 +113,10 @@ def _ended(number: int, row: Execution) -> bytes:
 
 def _progress(line: str) -> bytes:
     """Without a number: it is not recorded, so a later reading has none, and the numbers of the others stay."""
-    return b"event: progress\ndata: %s\n\n" % write({"text": line})
+    return event(None, "progress", {"text": line})
 
 
-def event(number: int, kind: str, data: dict[str, Any]) -> bytes:
+def event(number: int | None, kind: Kind, data: dict[str, Any]) -> bytes:
     # JSON holds no line break, so one `data:` line is enough.
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (number, kind.encode(), write(data))
+    head = b"" if number is None else b"id: %d\n" % number
+    return b"%sevent: %s\ndata: %s\n\n" % (head, kind.encode(), write(data))
