@@ -214,7 +214,8 @@ def serve(settings: Settings, executor: OwnedExecutor | None = None) -> int:
         _forward_library_logs(log)
 
         def ready() -> None:
-            lines = [f"Drydock {__version__} listens on http://{address} (API: http://{address}/docs)", *app.notices()]
+            pages = "" if settings.only else f" (API: http://{address}/docs)"
+            lines = [f"Drydock {__version__} listens on http://{address}{pages}", *app.notices()]
             sys.stdout.write("\n".join(lines) + "\n")
             sys.stdout.flush()
 

@@ -16,7 +16,7 @@ from drydock.box.obstacle import SECCOMP as SECCOMP_WORDS
 from tests.attacks.started import Started, all_pids, uid_of
 from tests.image import machine
 from tests.image.conftest import HEALTHY_WITHIN, RANDOM_UID, Container
-from tests.image.podman import NO_RIGHTS, READ_ONLY, SECCOMP, UNMASK, Podman, Run
+from tests.image.podman import FLAGS, NO_RIGHTS, READ_ONLY, SECCOMP, UNMASK, Podman, Run
 from tests.standins.index import Index
 from tests.standins.wheels import wheel
 
@@ -102,6 +102,28 @@ def test_root_that_may_gives_each_box_a_uid_of_its_own(podman: Podman, image: st
     with Started(open_folder, launch=run, uid_base=FIRST_BOX_UID) as server:
         assert int(server.run("import os; print(os.getuid())")["stdout"]) != 0
         assert FIRST_BOX_UID in {uid_of(pid) for pid in all_pids()}
+
+
+def test_a_program_that_takes_all_memory_of_the_container_ends_before_the_server(
+    podman: Podman, image: str, open_folder: Path
+) -> None:
+    """Its memory is counted for each process only, so it is the container's limit that it meets."""
+    run = Run(podman, image, RANDOM_UID, open_folder, (*FLAGS, "--memory", "400m"))
+    os.chown(open_folder, RANDOM_UID, 0)
+    greedy = """
+import os, time
+for _ in range(20):
+    if os.fork() == 0:
+        taken = bytearray(b'x') * (60 << 20)
+        time.sleep(20)
+time.sleep(2)
+print(sum(os.waitpid(-1, os.WNOHANG)[0] != 0 for _ in range(20)))
+"""
+    with Started(open_folder, launch=run) as server:
+        said = server.run(greedy, timeout_seconds=10)
+        assert said.get("signal") == "SIGKILL" or int(said["stdout"]) > 0, said
+        assert server.run("print('next')")["stdout"] == "next\n"
+        assert server.process.poll() is None
 
 
 def test_without_the_profile_the_start_says_so(podman: Podman, image: str) -> None:
