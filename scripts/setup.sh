@@ -84,6 +84,11 @@ if [ "$purpose" = image ]; then
   need 'command -v debootstrap' debootstrap required "makes a base for the image from this machine's own Debian mirror"
   purpose=test
 fi
+weight=optional
+if [ "$purpose" = test ]; then weight=required; fi
+if [ "$(id -u)" -eq 0 ]; then
+  need 'command -v runsc' runsc "$weight" "gVisor, for those who ask for a second kernel; nothing else needs it"
+fi
 if [ "$purpose" = test ]; then
   need 'has numpy pandas matplotlib requests' "python3-numpy python3-pandas python3-matplotlib python3-requests" \
     required "the tests run them inside boxes"

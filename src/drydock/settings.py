@@ -120,8 +120,10 @@ class Settings(BaseModel):
     build_memory: Whole = _knob(2048 * MIB, "Memory of the box that installs packages in bytes.", ge=64 * MIB)
 
     # Boxes
-    isolation: Literal["box", "process"] = _knob(
-        "box", "How code is walled in. `process` has no walls at all: for trying things on a host without namespaces."
+    isolation: Literal["box", "gvisor", "process"] = _knob(
+        "box",
+        "How code is walled in: `box`; `gvisor`, with a second kernel; `process`, with no walls at all, for trying "
+        "things on a host without namespaces. A request may ask for a stronger one.",
     )
     memory: Whole = _knob(512 * MIB, "Memory of a box in bytes, its work folder counted apart.", ge=16 * MIB)
     work_bytes: Whole = _knob(512 * MIB, "Bytes that a box may write to its work and temporary folders.", ge=MIB)

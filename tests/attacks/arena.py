@@ -57,6 +57,8 @@ class Answer(NamedTuple):
 
 
 class Arena(Protocol):
+    patience: float
+
     def execute(self, request: Request, within: float = 60) -> Answer:
         """AssertionError when no 200 comes in time."""
         ...
@@ -127,9 +129,14 @@ class Watch:
 
 
 class Drydock:
+    patience = 1.0
+    """What bounds on time are stretched by: a start of gVisor alone takes a quarter of a second of a processor."""
+
     def __init__(self, folder: Path, source: Path | None = None, launch: Launch | None = None, **settings: Any) -> None:
         self.planted = Planted(folder, Canaries())
         token = {"SERVER_AUTH_TOKEN": self.planted.canaries.new("SERVER_AUTH_TOKEN")}
+        if settings.get("isolation") == "gvisor":
+            self.patience = 2.0
         told = {**SMALL, "max_concurrent": 3, **settings}
         if launch is not None:
             os.chown(self.planted.data, launch.uid, -1)
@@ -187,6 +194,8 @@ class BareServer:
     """HTTP and subprocess, nothing else. What keeps it from harming this machine is ours and outside of it: a uid of
     its own, so that it can signal and write nothing of anybody else's, pid and ipc namespaces that take all of it
     with them, and a control group. Within those it is an ordinary server of an ordinary user."""
+
+    patience = 1.0
 
     def __init__(self, folder: Path) -> None:
         self.planted = Planted(folder, Canaries())

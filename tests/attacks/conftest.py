@@ -17,6 +17,15 @@ def dock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drydock]:
 
 
 @pytest.fixture(scope="session")
+def second_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drydock]:
+    arena = Drydock(tmp_path_factory.mktemp("gvisor"), isolation="gvisor")
+    try:
+        yield arena
+    finally:
+        arena.close()
+
+
+@pytest.fixture(scope="session")
 def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drydock]:
     """With one place, so that whoever comes next gets the one that was attacked."""
     arena = Drydock(tmp_path_factory.mktemp("single"), max_concurrent=1)

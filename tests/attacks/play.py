@@ -26,9 +26,9 @@ def play(arena: Arena, row: Row) -> None:
     before = _later(arena, row)
     with _Victim(arena, row) as victim, _Neighbour(arena, row) as neighbour:
         began = time.monotonic()
-        answer = arena.execute(request(arena, row, row.attack), within=row.bound + 1)
+        answer = arena.execute(request(arena, row, row.attack), within=row.bound * arena.patience + 1)
         seconds = time.monotonic() - began
-    assert seconds <= row.bound, f"answered after {seconds:.2f} s, not within {row.bound}"
+    assert seconds <= row.bound * arena.patience, f"answered after {seconds:.2f} s, not within {row.bound}"
     arena.await_no_survivors(IDLE)
     scene = Scene(row, answer.body, seconds, _later(arena, row), before, arena.heard())
     _judge(scene)
@@ -36,7 +36,7 @@ def play(arena: Arena, row: Row) -> None:
     neighbour.judge()
     took, said = _print_1(arena, "print('FINE')")
     assert said == FINE + "\n", said
-    assert took <= ANSWERED, f"print(1) took {took:.2f} s after the attack"
+    assert took <= ANSWERED * arena.patience, f"print(1) took {took:.2f} s after the attack"
     arena.await_load_0(IDLE)
     assert not scene.listener_heard, f"a listener outside heard {scene.listener_heard!r}"
     arena.assert_no_canary_seen()
@@ -107,7 +107,9 @@ class _Neighbour:
 
     def judge(self) -> None:
         assert set(self._said) <= {FINE + "\n"}, self._said
-        assert max(self._took, default=0.0) <= ANSWERED, f"a neighbour waited {max(self._took):.2f} s"
+        assert max(self._took, default=0.0) <= ANSWERED * self._arena.patience, (
+            f"a neighbour waited {max(self._took):.2f} s"
+        )
 
 
 class _Victim:

@@ -71,6 +71,8 @@ class Row:
     """Needs the server with one place only, so that whoever comes next gets the same one."""
     machinery: bool = False
     """Aims at parts that only Drydock has; the bare server has no such thing to defeat, knock-outs see to it."""
+    shared_kernel: str = ""
+    """Why it says nothing of a tier with a kernel of its own, when it does not."""
     judge: Callable[[Scene], None] | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
 

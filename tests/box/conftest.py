@@ -12,6 +12,7 @@ from typing import TypeVar
 import pytest
 import uvloop
 
+from drydock.box import gvisor
 from drydock.box.cgroup import Hierarchy
 from drydock.box.limits import Limits
 from drydock.box.pool import Pool
@@ -69,9 +70,15 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
 RunProgram = Callable[..., Outcome]
 
 
+@pytest.fixture(params=["box", "gvisor"])
+def tier(request: pytest.FixtureRequest) -> str:
+    """What a test with a pool is run on, one after the other."""
+    return str(request.param)
+
+
 @pytest.fixture
-def pool(fleet: Fleet) -> Iterator[Pool]:
-    made = Pool(fleet.yard, 1)
+def pool(fleet: Fleet, tier: str) -> Iterator[Pool]:
+    made = Pool(fleet.yard if tier == "box" else fleet.yard.with_gvisor(gvisor.find()), 1)
     fleet.run(made.start())
     yield made
     fleet.run(made.close())

@@ -15,7 +15,8 @@ from drydock.box.held import HeldBox
 from drydock.box.held_program import HeldProgram
 from drydock.box.limits import MIB, Limits
 from drydock.box.program import Program
-from drydock.errors import BoxFailed, Conflict
+from drydock.box.tier import Isolation
+from drydock.errors import BoxFailed, Conflict, Invalid
 from tests.box.conftest import Fleet, command, hierarchy_of, python
 
 DISK = 32 * MIB
@@ -35,6 +36,13 @@ def box(fleet: Fleet, tmp_path: Path) -> Iterator[HeldBox]:
 
 def ended(program: HeldProgram) -> Ended:
     return program.ended.result()
+
+
+@pytest.mark.parametrize("isolation", ["gvisor", "process"])
+def test_a_held_box_of_another_tier_is_refused_by_name(fleet: Fleet, tmp_path: Path, isolation: Isolation) -> None:
+    with pytest.raises(Invalid, match=isolation):
+        fleet.run(HeldBox.open(fleet.yard, tmp_path / "home", Limits(), disk_bytes=DISK, isolation=isolation))
+    assert not (tmp_path / "home").exists()
 
 
 def test_what_one_program_writes_the_next_one_reads(fleet: Fleet, box: HeldBox) -> None:

@@ -10,9 +10,11 @@ import pytest
 from tests.standins.server import Server
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("data"), max_concurrent=8) as running:
+@pytest.fixture(
+    scope="module", params=["box", *(pytest.param(tier, marks=pytest.mark.long) for tier in ("gvisor", "process"))]
+)
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(tmp_path_factory.mktemp("data"), max_concurrent=8, isolation=request.param) as running:
         yield running
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from drydock.box.ended import Ended, Reason, signal_name
 from drydock.box.stop import Stop, StopReason
+from drydock.box.tier import Isolation
+from drydock.box.tiers import check
 from drydock.code.executor import OnOutput, OnProgress, StreamName
 from drydock.code.request import ExecutionRequest, ExecutionResult, Skipped
 
@@ -29,7 +31,7 @@ class PlainExecutor:
         self.capacity = capacity
         self.load = 0
         self.broken = False
-        self.isolation = "process"
+        self.isolation: Isolation = "process"
         self.lost_promises: Sequence[str] = ("there are no walls",)
         self.packages = None
         self.preinstalled: Sequence[str] = ()
@@ -37,6 +39,9 @@ class PlainExecutor:
         self.folders = Path(tempfile.mkdtemp(prefix="plain-"))
         self._keep = keep
         self._output_dir = output_dir
+
+    def check_isolation(self, wanted: str) -> Isolation:
+        return check(wanted, self.isolation)
 
     async def open(self) -> None:
         self.folders.mkdir(exist_ok=True)

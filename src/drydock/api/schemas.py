@@ -76,7 +76,10 @@ SCHEMAS: Json = {
                     "cpus": {"type": "number", "minimum": 0.01},
                 },
             },
-            "isolation": {**TEXT, "description": "Refused unless it is the tier that this server gives."},
+            "isolation": {
+                **TEXT,
+                "description": "`box` or `gvisor`: the tier in force or a stronger one; else refused.",
+            },
             "outputs": {
                 "type": "array",
                 "items": {"type": "string", "minLength": 1, "maxLength": 1024},

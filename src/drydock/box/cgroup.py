@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Literal
 
 from drydock.box.limits import Limits
+from drydock.box.overhead import SLOT, Overhead
 
 V1_CONTROLLERS = ("memory", "pids", "cpu", "cpuacct")
-SLOT_OVERHEAD_BYTES = 24 << 20
-"""The warm interpreter and the page tables of its forks, which a tenant's limit must not pay for."""
-SLOT_OVERHEAD_PROCESSES = 3
-"""bubblewrap, the zygote, the sleeper."""
+
+
 BOXES_CPU_WEIGHT = 10
 """Of v2's default 100: the server keeps ten times the weight of all boxes together, so it can always answer."""
 TCP_MEMORY_BYTES = 32 << 20
@@ -83,8 +82,8 @@ class Hierarchy:
                 names |= {entry.name for entry in parent.iterdir() if entry.is_dir()}
         return sorted(names)
 
-    def group(self, name: str) -> Cgroup:
-        return Cgroup(self.version, {c: parent / name for c, parent in self.parents.items()})
+    def group(self, name: str, overhead: Overhead = SLOT) -> Cgroup:
+        return Cgroup(self.version, {c: parent / name for c, parent in self.parents.items()}, overhead)
 
     def remove(self) -> None:
         for parent in self.parents.values():
@@ -94,8 +93,9 @@ class Hierarchy:
 class Cgroup:
     """The groups of one slot. Files that are read at each execution stay open."""
 
-    def __init__(self, version: Version, folders: dict[str, Path]) -> None:
+    def __init__(self, version: Version, folders: dict[str, Path], overhead: Overhead) -> None:
         self.version = version
+        self._overhead = overhead
         self._folders = folders
         self._open: dict[str, int] = {}
 
@@ -105,8 +105,8 @@ class Cgroup:
         self.limit(limits)
 
     def limit(self, limits: Limits) -> None:
-        memory = limits.memory_bytes + limits.work_bytes + SLOT_OVERHEAD_BYTES
-        processes = limits.processes + SLOT_OVERHEAD_PROCESSES
+        memory = limits.memory_bytes + limits.work_bytes + self._overhead.memory_bytes
+        processes = limits.processes * self._overhead.tasks_each + self._overhead.processes
         period = 100_000
         quota = max(1000, int(limits.cpus * period))
         if self.version == "v2":

@@ -26,9 +26,10 @@ from drydock.box.held_program import HeldProgram
 from drydock.box.limits import Limits
 from drydock.box.program import Layer, Program
 from drydock.box.slot import Message, Parked, Slot
+from drydock.box.tier import Isolation
 from drydock.box.verdict import EXT4_UNUSABLE, is_full
 from drydock.box.yard import Yard
-from drydock.errors import BoxFailed, Conflict
+from drydock.errors import BoxFailed, Conflict, Invalid
 
 OPEN_S = 20.0
 SNAPSHOT_MS = 600_000
@@ -67,8 +68,15 @@ class HeldBox:
         doors: Mapping[int, Handler] | None = None,
         layers: Sequence[Layer] = (),
         restore: Path | None = None,
+        isolation: Isolation = "box",
     ) -> HeldBox:
         """A box over the disk in `home`, made if it is not there; from a snapshot if one is given."""
+        if isolation != "box":
+            raise Invalid(
+                f"a held box cannot be had with isolation {isolation!r}",
+                where="isolation",
+                hint="Ask for `box`, or run each program by itself.",
+            )
         box = cls(yard, home, limits, doors or {}, layers)
         try:
             await box._open(disk_bytes)

@@ -118,8 +118,10 @@ class Uids:
 
     def reserve(self) -> int | None:
         """A uid that no other box of this host has; None without root, where boxes share the server's own."""
-        if os.geteuid() != 0:
-            return None
+        return self.reserve_one() if os.geteuid() == 0 else None
+
+    def reserve_one(self) -> int:
+        """As root only."""
         try:
             UID_LOCKS.mkdir(mode=0o700, exist_ok=True)
         except OSError as wrong:

@@ -160,6 +160,9 @@ class Pool:
                 place.parked = None
             if place.slot is not None:
                 await place.slot.close()
+            if place.uid is not None:
+                self._yard.uids.release(place.uid)
+                place.uid = None
 
     async def _take(self) -> _Place:
         if self._idle_timer is not None:
@@ -256,6 +259,11 @@ class Pool:
                 running.on_ended(message)
         elif "fault" in message and place.running is not None:
             place.running.on_fault(message["fault"])
+        elif "crowded" in message and place.running is not None:
+            place.running.on_crowded()
+        elif "lost" in message and place.running is not None:
+            self._log.warning("sandbox_lost", slot=place.number, why=message["lost"])
+            place.running.on_lost(message["lost"])
         elif "unmounted" in message and place.running is not None:
             self._log.error("layer_not_mounted", slot=place.number, why=message["unmounted"])
             place.running.on_unmounted(message["unmounted"])

@@ -88,6 +88,7 @@ class Running:
                 "fds": [*names, "stdout", "stderr"],
                 "rlimits": resource_limits(self._limits, counted_by_group=group is not None),
                 "size": (self._limits.work_bytes, self._limits.inodes),
+                "processes": self._limits.processes,
                 "doors": self._doors.ports,
                 "layers": list(program.layers),
             }
@@ -109,6 +110,12 @@ class Running:
 
     def on_unmounted(self, why: str) -> None:
         self._witness.unmounted = why
+
+    def on_crowded(self) -> None:
+        self._witness.crowded = True
+
+    def on_lost(self, why: str) -> None:
+        self._witness.lost = why
 
     def on_doors(self, ports: list[int], listeners: list[int]) -> None:
         self._doors.open(ports, listeners)

@@ -66,6 +66,8 @@ class Slot:
         self._yard = yard
         self._uid = uid
         self._disk, self._doors, self._layers = disk, list(doors), list(layers)
+        # Root and nobody of the user namespace in which gVisor works are uids of their own on the host.
+        self._beside = [yard.uids.reserve_one() for _ in range(2)] if yard.runsc is not None else []
         self._on_message = on_message
         self._on_broken = on_broken
         self._process: subprocess.Popen[bytes] | None = None
@@ -83,12 +85,16 @@ class Slot:
             self.cgroup.make(self.limits)
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
         built = wall.build(
-            self._yard.host.interpreter, str(self._yard.store), self._disk.folder if self._disk else None
+            self._yard.host.interpreter,
+            str(self._yard.store),
+            self._disk.folder if self._disk else None,
+            self._yard.runsc is not None,
         )
         order = {
             "ctl": theirs.fileno(),
             "procs": self.cgroup.procs_files() if self.cgroup is not None else [],
             "uid": self._uid,
+            "beside": self._beside,
             "bwrap": self._yard.host.bwrap,
             "arguments": built.arguments,
             "files": built.files,
@@ -124,14 +130,19 @@ class Slot:
 
     def _send_settings(self, *, first: bool) -> None:
         outer, inner = self._yard.seccomp
+        runsc = self._yard.runsc
         settings = {
+            "gvisor": None
+            if runsc is None
+            else {"runsc": runsc.path, "hostname": wall.HOSTNAME, "filters": [outer, inner]},
             "held": self._disk is not None,
             "work_bytes": self.limits.work_bytes,
             "inodes": self.limits.inodes,
             "doors": self._doors,
             "layers": self._layers,
             # A renewed interpreter still has what it took on the first time, and could not take it off.
-            "outer_filter": outer if first else b"",
+            # gVisor brings filters of its own for the host's calls; ours stands inside it then.
+            "outer_filter": outer if first and runsc is None else b"",
             "inner_filter": inner,
         }
         self.send(settings, [] if self.cgroup is None else [self.cgroup.pids_current_fd()])
@@ -203,6 +214,8 @@ class Slot:
         """End every process and give back the group; safe to call again."""
         self._hang_up()
         await self._loop.run_in_executor(self._yard.spawner, self._clean_up)
+        while self._beside:
+            self._yard.uids.release(self._beside.pop())
 
     def _clean_up(self) -> None:
         self.kill()

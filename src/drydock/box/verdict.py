@@ -22,6 +22,11 @@ class Witness:
         self.unmounted: str | None = None
         """Why a layer that it needs could not be mounted; it was not started then."""
 
+        self.crowded = False
+        """The kernel that it ran on says that it had all the processes it may have."""
+        self.lost: str | None = None
+        """Why the second kernel that it ran on went down."""
+
     @property
     def started(self) -> bool:
         """Else its exit status is one that we made up."""
@@ -29,24 +34,35 @@ class Witness:
 
     @property
     def detail(self) -> str | None:
+        if self.lost is not None:
+            return "the sandbox's own kernel went down"
         return self.fault if self.unmounted is None else "its packages could not be mounted"
 
     def memory_ran_out(self) -> bool:
         return self._group is not None and self._group.oom_kills() > self._ooms
 
+    def limit_passed(self) -> Reason | None:
+        """Of those that the kernel counts for the box as a whole."""
+        if self.memory_ran_out():
+            return "memory_limit"
+        if self.crowded or (self._group is not None and self._group.refused_forks() > self._refused):
+            return "process_limit"
+        return None
+
     def reason(self, exit_code: int | None, signal: str | None, disk_is_full: Callable[[], bool]) -> Reason:
         if self.unmounted is not None:
             return "box_failed"
+        if self.lost is not None:
+            return self.killed_for or self.limit_passed() or "box_failed"
         if self.fault is not None:
             return "start_failed"
         if exit_code == 0:
             return "completed"
         if self.killed_for is not None and signal == "SIGKILL":
             return self.killed_for
-        if self.memory_ran_out():
-            return "memory_limit"
-        if self._group is not None and self._group.refused_forks() > self._refused:
-            return "process_limit"
+        passed = self.limit_passed()
+        if passed is not None:
+            return passed
         if signal is None and disk_is_full():
             return "disk_limit"
         return "signal" if signal is not None else "exit_nonzero"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from drydock.box import host
 from drydock.box.cgroup import Cgroup
+from drydock.box.gvisor import Runsc
 from drydock.box.host import Host, Uids
 from drydock.box.limits import Limits
+from drydock.box.overhead import GVISOR
 from drydock.box.seccomp import layer_bytes
 from drydock.observe.log import Log
 
@@ -27,6 +29,13 @@ class Yard:
     """Read-only trees that boxes may be given, each a folder; see Program.layers."""
     spawner: Executor
     """One thread that lives as long as the server: bubblewrap dies with the thread that started it."""
+
+    runsc: Runsc | None = None
+    """Boxes of this yard run their programs in gVisor."""
+
+    def with_gvisor(self, runsc: Runsc) -> Yard:
+        """The same yard for boxes with a second kernel, whose control groups have names of their own."""
+        return replace(self, runsc=runsc)
 
     @classmethod
     def open(cls, python: Path, data: Path, uid_base: int, limits: Limits, log: Log) -> Yard:
@@ -48,7 +57,11 @@ class Yard:
         )
 
     def group(self, name: str) -> Cgroup | None:
-        return self.host.hierarchy.group(name) if self.host.hierarchy is not None else None
+        if self.host.hierarchy is None:
+            return None
+        if self.runsc is not None:
+            return self.host.hierarchy.group("gvisor-" + name, GVISOR)
+        return self.host.hierarchy.group(name)
 
     def close(self) -> None:
         self.spawner.shutdown()

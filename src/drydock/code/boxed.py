@@ -14,14 +14,15 @@ from drydock.box import collect
 from drydock.box.ended import Ended
 from drydock.box.limits import Limits
 from drydock.box.obstacle import find_obstacle
-from drydock.box.pool import Pool
 from drydock.box.program import WORK, Layer, Program
 from drydock.box.stop import Stop
+from drydock.box.tier import Isolation
+from drydock.box.tiers import Tiers, check, lost
 from drydock.box.yard import Yard
 from drydock.code.executor import OnOutput, OnProgress
 from drydock.code.languages import Language, find, preinstalled
 from drydock.code.request import ExecutionRequest, ExecutionResult, Skipped
-from drydock.errors import AtCapacity, BoxFailed, CannotStart
+from drydock.errors import AtCapacity, BoxFailed, CannotStart, Unavailable
 from drydock.observe.log import Log
 from drydock.packages.builds import Stopped
 from drydock.packages.failed import InstallFailed
@@ -32,8 +33,6 @@ from drydock.settings import Settings
 
 class BoxedExecutor:
     """The Executor that the doors get: see executor.py for the promises of each member."""
-
-    isolation = "box"
 
     def __init__(self, settings: Settings, log: Log) -> None:
         self._settings, self._log = settings, log
@@ -49,9 +48,10 @@ class BoxedExecutor:
         )
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._yard: Yard | None = None
-        self._pool: Pool | None = None
+        self._tiers: Tiers | None = None
         self._packages: Packages | None = None
         self._languages: Mapping[str, Language] = {}
+        self.isolation: Isolation = settings.isolation
         self.capacity = settings.max_concurrent
         self.load = 0
         self.lost_promises: Sequence[str] = ()
@@ -64,14 +64,16 @@ class BoxedExecutor:
         if "python" in self._languages:
             self.preinstalled = preinstalled(self._languages["python"])
         self._yard = Yard.open(settings.python, settings.data, settings.uid_base, self._limits, self._log)
-        self.lost_promises = self._yard.host.lost
-        self._pool = Pool(self._yard, self.capacity)
+        self.lost_promises = lost(self._yard, self.isolation)
+        self._tiers = Tiers(self._yard, self.capacity, self.isolation)
         self._packages = Packages(settings, self._yard, self.languages, self._log)
         self._packages.open()
         try:
-            await self._pool.start()
-        except BoxFailed as wrong:
+            await self._tiers.start()
+        except (BoxFailed, Unavailable) as wrong:
             await self.close()
+            if isinstance(wrong, Unavailable):
+                raise CannotStart(wrong.message, hint=wrong.remedy) from wrong
             raise _no_footing(wrong, settings.python) from wrong
 
     async def close(self) -> None:
@@ -79,9 +81,9 @@ class BoxedExecutor:
         packages, self._packages = self._packages, None
         if packages is not None:
             await packages.close()
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            await pool.close()
+        tiers, self._tiers = self._tiers, None
+        if tiers is not None:
+            await tiers.close()
         yard, self._yard = self._yard, None
         if yard is not None:
             yard.close()
@@ -89,7 +91,7 @@ class BoxedExecutor:
     @property
     def broken(self) -> bool:
         """No box can be made any more."""
-        return self._pool is None or self._pool.working == 0
+        return self._tiers is None or self._tiers.broken
 
     @property
     def languages(self) -> Mapping[str, str]:
@@ -102,6 +104,9 @@ class BoxedExecutor:
     @property
     def default_language(self) -> str:
         return next(iter(self._languages))
+
+    def check_isolation(self, wanted: str) -> Isolation:
+        return check(wanted, self.isolation)
 
     async def execute(
         self,
@@ -185,8 +190,9 @@ class BoxedExecutor:
                 work = functools.partial(collect.collect, root, path, wanted=_wanted(request.outputs))
                 found = await asyncio.get_running_loop().run_in_executor(None, work)
 
-        assert self._pool is not None, "the executor is not open"
-        outcome = await self._pool.run(
+        assert self._tiers is not None, "the executor is not open"
+        tier = await self._tiers.get(request.isolation or self.isolation)
+        outcome = await tier.run(
             self._program(language, request, layers),
             self._limits_of(request),
             stop=stop,

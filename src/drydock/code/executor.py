@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from drydock.box.stop import Stop
+from drydock.box.tier import Isolation
 from drydock.code.request import ExecutionRequest, ExecutionResult
 from drydock.packages.packages import Packages
 
@@ -34,7 +35,11 @@ class Executor(Protocol):
 
     @property
     def isolation(self) -> str:
-        """The tier in force: `box` or `process`."""
+        """The tier in force: `box`, `gvisor` or `process`."""
+        ...
+
+    def check_isolation(self, wanted: str) -> Isolation:
+        """The tier that a request names, no weaker than the one in force; Invalid says why it cannot be had."""
         ...
 
     @property

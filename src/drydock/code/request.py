@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from drydock.box.ended import Ended
+from drydock.box.tier import Isolation
 from drydock.packages.report import Report
 from drydock.packages.wanted import Wanted
 
@@ -27,6 +28,8 @@ class ExecutionRequest:
     cpus: float | None = None
     packages: Wanted | None = None
     """Requirements and environments; installed before the program starts, if they are not there."""
+    isolation: Isolation | None = None
+    """None is the tier in force; another one has been checked to be there, and no weaker."""
     outputs: Sequence[str] | None = None
     """Glob patterns over paths in the output folder; None is every file."""
 

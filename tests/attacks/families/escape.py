@@ -102,6 +102,7 @@ print("HELD")
     Row(
         family="escape",
         name="looking into the processes that stand above it",
+        shared_kernel="the one above it is inside with it, and has no variable and nothing to hide",
         attack="""
 import os
 from aids import *
@@ -151,7 +152,7 @@ for path in glob.glob("/usr/bin/*"):
         child.communicate()
         if len(uids) > 1 or uids == {"0"}:
             breach(f"{path} ran as {uids}")
-if "NoNewPrivs:\\t1" not in read("/proc/self/status").decode():
+if libc.prctl(39, 0, 0, 0, 0) != 1:
     breach("programs may gain rights")
 print("HELD")
 """,
@@ -177,6 +178,7 @@ print("HELD")
     Row(
         family="escape",
         name="opening a device of the host",
+        shared_kernel="the devices are those of the kernel inside",
         attack="""
 import os
 from aids import *
@@ -193,6 +195,7 @@ print("HELD")
     Row(
         family="escape",
         name="folders of the host",
+        shared_kernel="the kernel inside mounts a /sys of its own, which is empty",
         attack="""
 import os
 from aids import *
@@ -212,7 +215,7 @@ print("HELD")
         attack="""
 import os, tempfile
 from aids import *
-own = [os.path.realpath(p) for p in (os.getcwd(), "/box")]
+own = [os.path.realpath(p) for p in (os.getcwd(), "/box", "/tmp", "/dev/shm")]
 for folder, names, _ in os.walk("/"):
     real = os.path.realpath(folder)
     if real.startswith("/proc") or any(real == o or real.startswith(o + "/") for o in own) or folder.count("/") > 4:

@@ -116,6 +116,7 @@ print("HELD")
     Row(
         family="links",
         name="a pipe, a socket and a device where a file is looked for",
+        shared_kernel="pipes and sockets are in the memory of the kernel inside and never come to be on the host",
         within=3,
         judge=skipped(pipe="not_a_file", socket="not_a_file"),  # type: ignore[arg-type]
         attack=OUT

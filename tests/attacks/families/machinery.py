@@ -69,6 +69,7 @@ os._exit(0)
     Row(
         family="machinery",
         name="memory of the warm interpreter overwritten through the process that it came from",
+        shared_kernel="there is no warm interpreter",
         machinery=True,
         single=True,
         later_as_before=True,
@@ -82,7 +83,7 @@ attempt("descriptors of 1", os.listdir, "/proc/1/fd")
 attempt("map of 1", lambda: read("/proc/1/maps") or 1)
 print("HELD")
 """,
-        twin="import os\nos.close(os.open('/proc/self/mem', os.O_RDWR))\nprint('FINE')",
+        twin="import os\nos.close(os.open('/proc/self/maps', os.O_RDONLY))\nprint('FINE')",
     ),
     Row(
         family="machinery",
@@ -156,7 +157,7 @@ for fd in /proc/self/fd/*; do
 done
 echo HELD
 """,
-        twin="ls /proc/self/fd > /dev/null && echo FINE",
+        twin="for fd in /proc/self/fd/*; do readlink $fd > /dev/null && echo FINE; done; true",
     ),
     Row(
         family="machinery",
@@ -189,10 +190,10 @@ for target in (b"/proc", b"/box", b"/proc/cmdline", b"/usr", b"/", b"/dev"):
     attempt("writable " + target.decode(), lambda: checked(libc.mount(b"none", target, None, 32 | 4096, None)))
 attempt("chroot", os.chroot, "/box/work")
 attempt("setns", lambda: checked(libc.setns(os.open("/proc/self/ns/net", 0), 0)))
-if read("/proc/cmdline"):
+if read("/proc/cmdline").rstrip() not in (b"", b"BOOT_IMAGE=/vmlinuz-4.4.0-gvisor quiet"):
     breach("the kernel's command line")
 print("HELD")
 """,
-        twin="import os\nprint('FINE' if os.statvfs('/').f_flag & os.ST_RDONLY else 'NO')",
+        twin="import os\nprint('FINE' if not os.access('/', os.W_OK) else 'NO')",
     ),
 )

@@ -107,7 +107,7 @@ for host in targets:
         try:
             client.connect((host, 80))
         except OSError as wrong:
-            if wrong.errno != errno.ENETUNREACH:
+            if wrong.errno not in (errno.ENETUNREACH, errno.EHOSTUNREACH):
                 breach(f"{host} is thought reachable: {wrong!r}")
         else:
             breach(host)
@@ -146,6 +146,7 @@ print("FINE")
     Row(
         family="network",
         name="interfaces, addresses and routes of the host, asked for by netlink or made",
+        shared_kernel="the routes are those of the kernel inside, which has a loopback alone",
         attack="""
 import socket, struct
 from aids import *
@@ -186,7 +187,7 @@ print("HELD")
 import os
 from aids import *
 for name in ("tcp", "tcp6", "udp", "udp6", "raw", "packet", "unix"):
-    lines = read("/proc/net/" + name).splitlines()[1:]
+    lines = read("/proc/net/" + name).splitlines()[1:] if os.path.exists("/proc/net/" + name) else []
     if lines:
         breach(f"{name}: {len(lines)} sockets, {lines[0]}")
 print("HELD")

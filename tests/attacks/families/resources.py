@@ -15,7 +15,7 @@ ROWS = (
     Row(
         family="resources",
         name="a hundred and fifty processes",
-        ends=("completed", "process_limit"),
+        ends=("completed", "process_limit", "memory_limit"),
         attack="""
 import os, signal
 from aids import *
@@ -434,6 +434,7 @@ os._exit(1)
         family="resources",
         name="two processors instead of one",
         greedy=True,
+        shared_kernel="the clock inside counts time that the host held back; the doctor looks at the host's",
         limit=8,
         attack="""
 import os, resource, time

@@ -46,7 +46,7 @@ for folder in glob.glob("/proc/[0-9]*"):
                 continue
 print("HELD")
 """,
-        twin="print('FINE' if len(open('/proc/self/mem', 'rb', 0).name) else 'NO')",
+        twin="print('FINE' if len(open('/proc/self/maps', 'rb', 0).name) else 'NO')",
     ),
     Row(
         family="secrets",

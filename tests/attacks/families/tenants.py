@@ -144,7 +144,8 @@ print(oct(os.umask(0)), os.getpriority(0, 0), os.sched_getaffinity(0), sorted(os
 print([resource.getrlimit(kind) for kind in range(16)])
 print(signal.pthread_sigmask(signal.SIG_BLOCK, []), [signal.getsignal(n) for n in (1, 2, 13, 15, 17)])
 for name in ("oom_score_adj", "comm", "coredump_filter", "personality"):
-    print(name, open("/proc/self/" + name).read().strip())
+    if os.path.exists("/proc/self/" + name):
+        print(name, open("/proc/self/" + name).read().strip())
 """,
         twin="import os\nos.umask(0o77)\nos.nice(1)\nprint('FINE')",
     ),

@@ -12,7 +12,7 @@ from drydock.box.ended import Ended
 from drydock.box.stop import StopReason
 from drydock.code.executor import Executor
 from drydock.code.request import ExecutionResult
-from drydock.errors import AtCapacity, BoxFailed, Conflict, Draining, DrydockError
+from drydock.errors import AtCapacity, BoxFailed, Conflict, Draining, DrydockError, Unavailable
 from drydock.observe.log import Log
 from drydock.observe.metrics import Metrics
 from drydock.store.execution import Execution
@@ -138,8 +138,8 @@ class Desk:
             self._metrics.executions.add(live.order.dialect, result.ended.reason)
             await asyncio.sleep(0)  # the answer goes out first
             await self._archive.keep(live.record(), result.files)
-        except AtCapacity as full:
-            live.refuse(full)
+        except (AtCapacity, Unavailable) as never_started:
+            live.refuse(never_started)
         except DrydockError as wrong:
             self._log.error("not_kept", wrong, execution=live.id)
         except Exception as unforeseen:  # noqa: BLE001 - whoever waits for it must hear something
@@ -174,7 +174,7 @@ class Desk:
                 on_progress=live.progress if live.order.streamed else None,
                 queue=True,
             )
-        except AtCapacity:
+        except (AtCapacity, Unavailable):
             raise
         except DrydockError as broken:
             self._log.error("box_failed", broken, execution=live.id)

@@ -9,6 +9,7 @@ from typing import Any
 from drydock.api.executions.fields import Fields, check_string, content
 from drydock.api.executions.live import Order
 from drydock.api.executions.names import bad_name
+from drydock.box.tier import Isolation
 from drydock.code.executor import Executor
 from drydock.code.request import ExecutionRequest
 from drydock.egress.grants import Ecosystem
@@ -70,7 +71,7 @@ class Orders:
             raise Invalid(f"label must have at most {LONGEST_LABEL} characters", where="label")
         if label is not None and "\0" in label:
             raise Invalid("label cannot hold NUL", where="label")
-        self._isolation(fields)
+        isolation = self._isolation(fields)
         packages = self._packages(fields, language, caller)
         request = ExecutionRequest(
             language=language,
@@ -79,6 +80,7 @@ class Orders:
             files=files,
             env=env,
             stdin=stdin,
+            isolation=isolation,
             outputs=outputs,
             timeout_ms=int(limits["timeout_ms"]),
             memory_bytes=int(limits["memory_bytes"]),
@@ -86,9 +88,8 @@ class Orders:
             cpus=float(limits["cpus"]),
             packages=packages,
         )
-        order = Order(
-            request, "native", caller, queue=True, streamed=True, label=label, summary={"limits": dict(limits)}
-        )
+        summary = {"limits": dict(limits), "isolation": isolation or self._executor.isolation}
+        order = Order(request, "native", caller, queue=True, streamed=True, label=label, summary=summary)
         return order, wait
 
     def _language(self, fields: Fields) -> str:
@@ -205,11 +206,6 @@ class Orders:
                 raise Invalid("a pattern has 1 to 1024 characters and no NUL", where=f"outputs[{place}]")
         return outputs
 
-    def _isolation(self, fields: Fields) -> None:
+    def _isolation(self, fields: Fields) -> Isolation | None:
         wanted = fields.string("isolation")
-        if wanted is not None and wanted != self._executor.isolation:
-            raise Invalid(
-                f"isolation {wanted[:64]!r} is not what this server gives",
-                where="isolation",
-                hint=f"Leave it out, or ask for {self._executor.isolation!r}.",
-            )
+        return None if wanted is None else self._executor.check_isolation(wanted)

@@ -8,6 +8,8 @@ DRYDOCK_PYTHON (3.9 or newer), so they use the standard library alone.
     held.py      the same for a held box: many programs, one after the other or side by side
     stage.py     what a parked box is made of: mounts, doors, then the drop of every privilege
     tenant.py    from the job's head to the tenant's first instruction
+    gvisor.py    the same inside a gVisor sandbox of its own, made for one program
+    guest.py     the first program in that sandbox: starts the tenant there and tells how it ended
     python.py    runs Python source in the warm interpreter as `python3 main.py` would
     plots.py     brings matplotlib's figures back as PNG
 """

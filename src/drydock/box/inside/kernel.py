@@ -123,10 +123,18 @@ def set_dumpable(value: bool) -> None:
     _check(_libc.prctl(PR_SET_DUMPABLE, int(value), 0, 0, 0), "prctl(PR_SET_DUMPABLE)")
 
 
+def no_new_privileges() -> None:
+    _check(_libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
+
+
 def never_regain() -> None:
     """Once for the zygote and all that it forks: what is dropped from here on cannot come back, not even by exec."""
-    _check(_libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl(PR_SET_NO_NEW_PRIVS)")
+    no_new_privileges()
     _check(_libc.prctl(PR_SET_SECUREBITS, SECUREBITS, 0, 0, 0), "prctl(PR_SET_SECUREBITS)")
+    drop_bounding()
+
+
+def drop_bounding() -> None:
     for capability in range(LAST_CAPABILITY_EVER + 1):
         if _libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0:
             break  # EINVAL: past the last capability that this kernel knows

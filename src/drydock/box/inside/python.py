@@ -113,7 +113,9 @@ def _explain_network(wrong: BaseException) -> None:
     for _ in range(32):
         if cause is None:
             return
-        if type(cause).__name__ == "gaierror" or (isinstance(cause, OSError) and cause.errno == errno.ENETUNREACH):
+        if type(cause).__name__ == "gaierror" or (
+            isinstance(cause, OSError) and cause.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH)
+        ):
             if hasattr(wrong, "add_note"):  # Python 3.11
                 wrong.add_note(NO_NETWORK)
             return

@@ -17,7 +17,7 @@ WORK = ROOT + "/work"
 TMP = ROOT + "/tmp"
 HOME = ROOT + "/home"
 CODE = ROOT + "/code"
-_FOLDERS = (WORK, TMP, HOME, CODE)
+FOLDERS = (WORK, TMP, HOME, CODE)
 
 _IFF_UP = 0x1
 _LIMITS = {
@@ -31,7 +31,7 @@ def tmpfs_options(work_bytes: int, inodes: int) -> bytes:
 
 def mount_tmpfs(options: bytes) -> None:
     kernel.mount(b"tmpfs", b"/box", b"tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, options)
-    for folder in _FOLDERS:
+    for folder in FOLDERS:
         os.mkdir(folder, 0o700)
 
 
@@ -41,17 +41,21 @@ def resize_tmpfs(options: bytes) -> None:
 
 def make_folders() -> None:
     """On the disk of a held box, which may have been used before."""
-    for folder in _FOLDERS:
+    for folder in FOLDERS:
         try:
             os.mkdir(folder, 0o700)
         except FileExistsError:
             continue
 
 
-def mount_proc() -> None:
-    """A /proc of the box's own pid namespace. The kernel's command line is the host's business, so it reads empty."""
+def mount_proc(*, whole: bool = False) -> None:
+    """A /proc of the box's own pid namespace. The kernel's command line is the host's business, so it reads empty.
+
+    The kernel lets nobody below us mount a /proc when a part of ours is covered; gVisor does, and covers it all.
+    """
     kernel.mount(b"proc", b"/proc", b"proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
-    kernel.mount(b"/dev/null", b"/proc/cmdline", b"", kernel.MS_BIND)
+    if not whole:
+        kernel.mount(b"/dev/null", b"/proc/cmdline", b"", kernel.MS_BIND)
 
 
 class Store:

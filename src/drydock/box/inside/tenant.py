@@ -32,7 +32,7 @@ def become(head: dict[str, Any], fds: list[int], seccomp: kernel.SeccompFilter, 
     os.dup2(stdin, 0)
     os.dup2(fds[names.index("stdout")], 1)
     os.dup2(fds[names.index("stderr")], 2)
-    body = _lay_out(fds[names.index("body")])
+    body = lay_out(fds[names.index("body")])
     os.chdir(body["cwd"])
     environ = os.environ
     for name, value in body["env"]:
@@ -63,7 +63,7 @@ def become(head: dict[str, Any], fds: list[int], seccomp: kernel.SeccompFilter, 
         os._exit(FAULT_EXIT)
 
 
-def _lay_out(fd: int) -> dict[str, Any]:
+def lay_out(fd: int) -> dict[str, Any]:
     """Write the caller's files. The box is fresh, or the tenant's own: there is nobody here to be tricked but him."""
     data = memoryview(_read_all(fd))
     begin = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")

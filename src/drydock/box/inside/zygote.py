@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 
-from . import held, kernel, messages, python, stage, tenant
+from . import gvisor, held, kernel, messages, python, stage, tenant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class _Zygote:
         self._ctl, self._seccomp = ctl, seccomp
         self._size = (config["work_bytes"], config["inodes"])
         self._tmpfs = stage.tmpfs_options(*self._size)
+        self._gvisor = config["gvisor"]
         self._pids_current = pids_current
         self._own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self._renewal_asked, self._ask_renewal = os.pipe2(os.O_CLOEXEC)
@@ -97,7 +98,9 @@ class _Zygote:
         os.setsid()
         kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWIPC)
         stage.mount_tmpfs(self._tmpfs)
-        stage.mount_proc()
+        if self._gvisor:
+            gvisor.prepare()
+        stage.mount_proc(whole=bool(self._gvisor))
         kernel.set_dumpable(True)  # harmless: nothing else lives in this pid namespace yet
         stage.first_for_oom_killer()
         root = os.open(stage.ROOT, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -114,6 +117,8 @@ class _Zygote:
             self._mount(head["layers"])
         if head["doors"]:
             stage.hand_out_doors(self._ctl, head["doors"])
+        if self._gvisor:
+            gvisor.run(head, fds, self._gvisor, self._ctl)
         tenant.become(head, fds, self._seccomp, self._ctl)
 
     def _mount(self, layers: list[tuple[str, str]]) -> None:

@@ -1,0 +1,3 @@
+from drydock.cli.main import main
+
+main()
