@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 from tests.attacks.arena import Arena, Request
@@ -13,11 +14,13 @@ ANSWERED = 2.0
 """Another client's print(1) is answered within this many seconds, during an attack and after it (P5)."""
 IDLE = 1.0
 VICTIM_LIMIT = 20
+TWIN_LIMIT = 30
+"""A row's own limit is its attack's."""
 
 
 def play_twin(arena: Arena, row: Row) -> None:
     """The harmless use of the same means passes: a wall that lets nothing through proves nothing."""
-    reply = arena.execute(request(arena, row, row.twin)).body
+    reply = arena.execute(replace(request(arena, row, row.twin), limit=TWIN_LIMIT)).body
     assert FINE in reply["stdout"], reply
     assert reply["status"] == "success", reply
 

@@ -30,6 +30,8 @@ from drydock.packages.packages import Packages
 from drydock.packages.wanted import Wanted
 from drydock.settings import Settings
 
+TO_BOX = "Ask for isolation `box`, or send code that needs no packages."
+
 
 class BoxedExecutor:
     """The Executor that the doors get: see executor.py for the promises of each member."""
@@ -159,10 +161,16 @@ class BoxedExecutor:
     ) -> ExecutionResult:
         """The program starts once all that it requires is there; installing has as long as the program has."""
         assert self._packages is not None, "the executor is not open"
+        if (request.isolation or self.isolation) == "process":
+            raise Unavailable("packages need a box to be mounted in, and isolation `process` has none", hint=TO_BOX)
         within_s = request.timeout_ms / 1000
         try:
             async with self._packages.provide(
-                wanted, within_s=within_s, stop=stop, on_line=on_progress or (lambda line: None)
+                wanted,
+                within_s=within_s,
+                stop=stop,
+                on_line=on_progress or (lambda line: None),
+                install=(request.isolation or self.isolation) == "box",
             ) as provided:
                 result = await self._execute(request, stop, on_output, provided.layers)
                 return replace(result, packages=provided.report)

@@ -44,6 +44,7 @@ class Packages:
     def __init__(self, settings: Settings, yard: Yard, versions: Mapping[str, str], log: Log) -> None:
         """`versions` are those of the languages that are installed."""
         self._offline = settings.offline
+        self._installs = settings.isolation == "box"
         self._log = log
         self._folder = settings.data.resolve() / "packages"
         self.indexes = Indexes(settings)
@@ -67,11 +68,16 @@ class Packages:
         await self.layers.close()
 
     @asynccontextmanager
-    async def provide(self, wanted: Wanted, *, within_s: float, stop: Stop, on_line: OnLine) -> AsyncIterator[Provided]:
-        """What to mount, which stays for as long as this is open. InstallFailed, or Stopped."""
+    async def provide(
+        self, wanted: Wanted, *, within_s: float, stop: Stop, on_line: OnLine, install: bool = True
+    ) -> AsyncIterator[Provided]:
+        """What to mount, which stays for as long as this is open. InstallFailed, or Stopped.
+
+        Without `install` only what is there: installers run in boxes, and a request may have asked for more than that.
+        """
         began = time.monotonic()
         try:
-            tree, hit = await self._take(wanted, within_s, stop, on_line)
+            tree, hit = await self._take(wanted, within_s, stop, on_line, install)
         except InstallFailed as failed:
             failed.time_ms = int((time.monotonic() - began) * 1000)
             raise
@@ -85,16 +91,18 @@ class Packages:
     async def create(self, name: Name, wanted: Wanted, *, within_s: float, stop: Stop) -> tuple[Environment, bool]:
         """An environment of exactly this list, and whether there was one of that name. InstallFailed, or Stopped."""
         existed = self.environments.find(name) is not None
-        tree, _ = await self._obtain(wanted, within_s, stop, lambda line: None)
+        tree, _ = await self._obtain(wanted, within_s, stop, lambda line: None, True)
         made = self._put(name, tree, wanted)
         self.layers.give_back(tree)
         return made, existed
 
-    async def _take(self, wanted: Wanted, within_s: float, stop: Stop, on_line: OnLine) -> tuple[Tree, bool]:
+    async def _take(
+        self, wanted: Wanted, within_s: float, stop: Stop, on_line: OnLine, install: bool
+    ) -> tuple[Tree, bool]:
         """The layer, taken, and whether it was there."""
         name = wanted.environment
         if name is None:
-            return await self._obtain(wanted, within_s, stop, on_line)
+            return await self._obtain(wanted, within_s, stop, on_line, install)
         until = time.monotonic() + within_s
         while True:
             found = self.environments.find(name)
@@ -102,7 +110,7 @@ class Packages:
             if tree is not None:
                 return self.layers.take(tree), True
             extended = _extended(found, wanted)
-            tree, hit = await self._obtain(extended, until - time.monotonic(), stop, on_line)
+            tree, hit = await self._obtain(extended, until - time.monotonic(), stop, on_line, install)
             if self.environments.find(name) is found:
                 self._put(name, tree, extended)
                 return tree, hit
@@ -121,7 +129,9 @@ class Packages:
         installer = self._installers[wanted.ecosystem]
         return self.environments.put(name, tree, wanted.requirements, installer.runtime, installer.version)
 
-    async def _obtain(self, wanted: Wanted, within_s: float, stop: Stop, on_line: OnLine) -> tuple[Tree, bool]:
+    async def _obtain(
+        self, wanted: Wanted, within_s: float, stop: Stop, on_line: OnLine, install: bool
+    ) -> tuple[Tree, bool]:
         """The layer of a list, taken, and whether it was there."""
         installer = self._installers[wanted.ecosystem]
         grant = await self.indexes.grant(wanted.ecosystem, wanted.index)
@@ -129,8 +139,13 @@ class Packages:
         known = self.layers.find(key)
         if known is not None:
             return self.layers.take(known), True
+        missing = ", ".join(wanted.requirements)
+        if not (install and self._installs):
+            raise InstallFailed(
+                f"installers run in plain boxes, which this isolation rules out, and there is no layer of {missing}; "
+                "where the server gives `box`, install them by a named environment first"
+            )
         if self._offline:
-            missing = ", ".join(wanted.requirements)
             raise InstallFailed(f"this server installs nothing (DRYDOCK_OFFLINE) and has no layer of {missing}")
         on_line(f"installing {', '.join(wanted.requirements)}")
         tree = await self._builds.wait(

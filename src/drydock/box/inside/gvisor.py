@@ -11,7 +11,6 @@ The tenant's side of the mounts is made of the box's own, so what he finds is wh
 
 from __future__ import annotations
 
-import json
 import marshal
 import os
 import signal
@@ -48,6 +47,8 @@ def run(head: dict[str, Any], fds: list[int], order: dict[str, Any], ctl: socket
     """Run the job in a sandbox, and end as its program has ended: the zygote tells of it from our wait status."""
     # The box's own network namespace is empty but for its doors, so to share it gives a way to those and no other.
     network = "host" if head["doors"] else "none"
+    import json  # here, since the zygotes of all other slots would have to carry it too
+
     names = head["fds"]
     stdin = fds[names.index("stdin")] if "stdin" in names else os.open("/dev/null", os.O_RDONLY)
     body = _lay_out_as_tenant(fds[names.index("body")])
