@@ -105,6 +105,7 @@ class Settings(BaseModel):
     python_index_allow: str = _knob(
         "", "Hosts, as `a.example,b.example:8443`, that a request's `python_index` may name beside the server's own."
     )
+    allow_url_requirements: bool = _knob(False, "Take requirements that are the https address of a file.")
     offline: bool = _knob(False, "Install nothing: serve requirements from the layers that are there.")
     layer_bytes: Whole = _knob(2048 * MIB, "Largest layer of packages in bytes.", ge=MIB)
     layers_bytes: Whole = _knob(

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from drydock.egress.grants import Credential, PackagesGrant
+from drydock.packages import specifiers
 from tests.egress.door import Door
 from tests.egress.test_standin_index import install
-from tests.standins.index import SIMPLE_JSON, Index
+from tests.egress.world import World
+from tests.standins.index import SIMPLE_JSON, Index, Page
 from tests.standins.wheels import sdist, wheel
 
 LOGIN = ("buyer", "hunter2")
@@ -64,3 +66,16 @@ def test_a_page_says_all_that_an_installer_needs(json: bool, accept: str) -> Non
     assert "requires-python" in text
     assert "core-metadata" in text
     assert "purpose" in text
+
+
+def test_uv_installs_one_file_by_its_address_from_a_public_host(tmp_path: Path, world: World) -> None:
+    alpha = wheel("alpha")
+    site = world.host("files.example")
+    site.pages = lambda path, asked: Page(200, {"Content-Type": "application/zip"}, alpha.data)
+    entry = f"alpha @ https://files.example/{alpha.filename}#sha256={alpha.sha256}"
+    grant = specifiers.file(entry)
+    assert grant is not None
+    with Door(grant, **world.parts) as door:
+        install(door.url + "/pypi/simple/", tmp_path / "target", specifiers.by_relay(entry, door.url))
+        assert door.denied == []
+    assert (tmp_path / "target" / "alpha" / "__init__.py").exists()

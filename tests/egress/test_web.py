@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drydock.egress.grants import Bounds, PackagesGrant, WebGrant
+from drydock.egress.grants import Bounds, FileGrant, PackagesGrant, WebGrant
 from tests.egress.door import Door, everything, request
 from tests.egress.world import OTHER, PUBLIC, World
 from tests.standins.index import Page, endless, instead, redirect, slow, status
@@ -225,3 +225,15 @@ def test_a_large_page_comes_whole_to_a_program_that_reads_slowly(world: World) -
                 head = line.recv(1024)
                 assert len(head + everything(line)) > len(body)
     assert door.denied == []
+
+
+def test_one_granted_file_comes_through_and_nothing_beside_it(world: World) -> None:
+    site = world.host("docs.example")
+    grant = FileGrant.of("https://docs.example/a/b-1.0.whl")
+    with Door(grant, **world.parts) as door:
+        assert door.get(grant.path).text == "docs.example/a/b-1.0.whl\n"
+        assert door.get(grant.path + "x").status_code == 403
+        assert door.get(grant.path + ".metadata").status_code == 403
+        assert door.get("/pypi/simple/x/").status_code == 403
+    assert site.paths() == ["/a/b-1.0.whl"]
+    assert "authorization" not in site.asked[0].headers

@@ -125,3 +125,20 @@ def test_an_index_setting_that_cannot_be_used_stops_the_start_and_is_not_repeate
         Indexes(settings)
     assert "INDEX" in refused.value.message
     assert PASSWORD not in refused.value.message
+
+
+DIRECT = "alpha @ https://files.example/alpha-1.0-py3-none-any.whl"
+
+
+def test_a_file_by_its_address_is_only_taken_where_the_operator_allows_it(
+    shop: Shop, make_shop: Callable[..., Shop]
+) -> None:
+    assert shop.ask("1", DIRECT).json()["error"] == f'invalid requirement "{DIRECT}"'
+    shop.close()
+    allowing = make_shop(allow_url_requirements=True)
+    for entry in ("alpha @ file:///etc/passwd", "git+https://files.example/x", "x @ https://user:pw@files.example/x"):
+        assert allowing.ask("1", entry).status_code == 400, entry
+    told = allowing.code("1", "alpha @ https://127.0.0.1/alpha-1.0-py3-none-any.whl")
+    assert told["end_reason"] == "install_failed"
+    assert "has an address of the kind loopback" in told["stderr"], "no requirement reaches what is not public"
+    assert "127.0.0.1:8000" not in told["stderr"]

@@ -61,7 +61,7 @@ class EnvironmentDoors:
         requirements, index = fields.strings("requirements", specifiers.MOST), fields.string("index")
         if not requirements:
             raise Invalid("requirements is empty", where="requirements", hint="Name the packages that it shall hold.")
-        specifiers.check(requirements, ECOSYSTEMS[language])
+        specifiers.check(requirements, ECOSYSTEMS[language], urls=self._installing.packages.allows_urls)
         if index is not None:
             self._installing.packages.indexes.check(index, ECOSYSTEMS[language])
         return Wanted.of(ECOSYSTEMS[language], requirements, index)

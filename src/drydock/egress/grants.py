@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,6 +13,7 @@ from drydock.egress.url import URL, BadURL, parse, plain
 from drydock.errors import Invalid
 
 MIB = 1 << 20
+_FILENAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}", re.ASCII)
 Ecosystem = Literal["pypi", "npm"]
 _LOGIN = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:-]|%[0-9A-Fa-f]{2})*", re.ASCII)
 _CREDENTIAL = re.compile(r"[!-~]+(?: [!-~]+)*", re.ASCII)
@@ -71,11 +73,43 @@ class PackagesGrant:
 
 
 @dataclass(frozen=True)
+class FileGrant:
+    """GET and HEAD of one file by https, on a host whose every address is public. No credential goes with it."""
+
+    url: URL
+
+    @classmethod
+    def of(cls, address: str) -> FileGrant:
+        try:
+            url = parse(address)
+        except BadURL as wrong:
+            raise Invalid(f"invalid requirement: {wrong}", where="requirements") from None
+        if url.scheme != "https" or not _FILENAME.fullmatch(url.path.rpartition("/")[2]):
+            raise Invalid(
+                "invalid requirement: a file's address is https and ends with a plain name", where="requirements"
+            )
+        return cls(url)
+
+    @property
+    def filename(self) -> str:
+        return self.url.path.rpartition("/")[2]
+
+    @property
+    def key(self) -> str:
+        return hashlib.blake2b(f"file {self.url}".encode(), digest_size=16).hexdigest()
+
+    @property
+    def path(self) -> str:
+        """By which the box asks the relay for it."""
+        return f"/files/{self.key}/{self.filename}"
+
+
+@dataclass(frozen=True)
 class WebGrant:
     """GET and HEAD by https on port 443 of hosts whose every address is public."""
 
 
-Grant = PackagesGrant | WebGrant
+Grant = PackagesGrant | WebGrant | FileGrant
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 from drydock.egress.address import Kind
 from drydock.egress.denial import Refused
-from drydock.egress.grants import Ecosystem, PackagesGrant
+from drydock.egress.grants import Ecosystem, FileGrant, PackagesGrant
 from drydock.egress.head import Head
 from drydock.egress.meter import Meter
 from drydock.egress.pages.bad_page import BadPage
@@ -70,11 +70,15 @@ class Page:
 
 
 class Packages:
-    def __init__(self, grants: list[PackagesGrant], upstream: Upstream, meter: Meter) -> None:
+    def __init__(
+        self, grants: list[PackagesGrant], upstream: Upstream, meter: Meter, files: Sequence[FileGrant] = ()
+    ) -> None:
         self._indexes: dict[Ecosystem, PackagesGrant] = {grant.ecosystem: grant for grant in grants}
         self._upstream = upstream
         self._meter = meter
-        self._files: dict[str, File] = {}
+        self._files: dict[str, File] = {
+            one.key: File(one.url, one.filename, False, Kind.PUBLIC, PackagesGrant("pypi", one.url)) for one in files
+        }
         self._large = asyncio.Semaphore(1)
         self._working = asyncio.Semaphore(2)
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from drydock.egress.denial import Denial, DenialClass, Refused, place
 from drydock.egress.dial import Connect, Dialer, Resolve, connect, resolve, verified
-from drydock.egress.grants import Bounds, Grant, PackagesGrant, WebGrant
+from drydock.egress.grants import Bounds, FileGrant, Grant, PackagesGrant, WebGrant
 from drydock.egress.head import Head, read_head
 from drydock.egress.meter import Meter
 from drydock.egress.packages import Packages
@@ -44,7 +44,8 @@ class Relay:
         self._meter = Meter(bounds)
         self._upstream = Upstream(Dialer(resolve, connect, tls), self._meter)
         packages = [one for one in grants if isinstance(one, PackagesGrant)]
-        self._packages = Packages(packages, self._upstream, self._meter)
+        files = [one for one in grants if isinstance(one, FileGrant)]
+        self._packages = Packages(packages, self._upstream, self._meter, files)
         granted = any(isinstance(one, WebGrant) for one in grants)
         self._web = Web(self._upstream, self._meter) if granted else None
         self._serving: set[asyncio.Task[object]] = set()

@@ -15,6 +15,7 @@ from drydock.box.yard import Yard
 from drydock.egress.denial import Denial
 from drydock.egress.grants import Bounds, PackagesGrant
 from drydock.egress.relay import Relay
+from drydock.packages import specifiers
 from drydock.packages.failed import InstallFailed
 from drydock.packages.installer import PORT, Installer, Lock, OnLine, Shown
 from drydock.packages.wanted import Wanted
@@ -52,7 +53,8 @@ class Builder:
         self, installer: Installer, wanted: Wanted, grant: PackagesGrant, folder: Path, on_line: OnLine
     ) -> Built:
         """Install it and carry it to `folder`, which is ours to make. InstallFailed leaves at most part of it there."""
-        relay = Relay([grant], Bounds(seconds=self._seconds))
+        files = [file for entry in wanted.requirements if (file := specifiers.file(entry))]
+        relay = Relay([grant, *files], Bounds(seconds=self._seconds))
         home = self._scratch / f"build-{secrets.token_hex(8)}"
         box: HeldBox | None = None
         try:
@@ -60,7 +62,7 @@ class Builder:
             disk = DISK * self._layer_bytes
             doors = {PORT: relay.handler}
             box = await HeldBox.open(self._yard, home, self._limits, disk_bytes=disk, doors=doors, layers=tools)
-            lock = await installer.install(box, wanted, Shown(grant, on_line))
+            lock = await installer.install(box, wanted, Shown(grant, files, on_line))
             on_line("keeping what was installed")
             load = Load(self._layer_bytes, skip=installer.skip)
             return Built(lock, await self._carry(box, installer.tree, folder, load), list(relay.denials))

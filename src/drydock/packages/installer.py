@@ -10,7 +10,8 @@ from typing import Protocol
 from drydock.box.held import HeldBox
 from drydock.box.held_program import HeldProgram
 from drydock.box.program import HOME, TMP, Layer, Program
-from drydock.egress.grants import Ecosystem, PackagesGrant
+from drydock.egress.grants import Ecosystem, FileGrant, PackagesGrant
+from drydock.packages import specifiers
 from drydock.packages.failed import InstallFailed
 from drydock.packages.wanted import Wanted
 
@@ -39,12 +40,15 @@ class Lock:
 class Shown:
     """An installer's words as whoever asked may read them: the index by its own address instead of the relay's."""
 
-    def __init__(self, grant: PackagesGrant, on_line: OnLine) -> None:
+    def __init__(self, grant: PackagesGrant, files: Sequence[FileGrant], on_line: OnLine) -> None:
+        self._files = {RELAY + file.path: str(file.url) for file in files}
         self._index = str(grant.index)
         self._on_line = on_line
 
     def text(self, words: bytes) -> str:
         text = words.decode("utf-8", "replace").replace("\0", "\ufffd")
+        for ours, theirs in self._files.items():
+            text = text.replace(ours, theirs)
         for page in ("/pypi/simple/", "/npm/"):
             text = text.replace(RELAY + page, self._index)
         return _FILES.sub("", text).replace(RELAY, self._index.rstrip("/"))
@@ -71,6 +75,11 @@ class Installer(Protocol):
     async def install(self, box: HeldBox, wanted: Wanted, shown: Shown) -> Lock:
         """InstallFailed with the installer's own words."""
         ...
+
+
+def asked(wanted: Wanted) -> list[str]:
+    """As the installer is told them: what lies elsewhere, it gets through the relay too."""
+    return [specifiers.by_relay(entry, RELAY) for entry in wanted.requirements]
 
 
 async def run(box: HeldBox, shown: Shown, step: str, program: Program) -> HeldProgram:

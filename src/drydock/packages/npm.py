@@ -10,7 +10,7 @@ from drydock.box.held import HeldBox
 from drydock.box.program import HOME, WORK, Layer, Program
 from drydock.egress.grants import Ecosystem
 from drydock.packages.failed import InstallFailed
-from drydock.packages.installer import ENV, RELAY, Lock, Shown, run
+from drydock.packages.installer import ENV, RELAY, Lock, Shown, asked, run
 from drydock.packages.wanted import Wanted
 
 PLACES = ("/usr/local/bin/npm", "/usr/bin/npm")
@@ -54,7 +54,7 @@ class Npm:
         # Its lock comes back on stdout; npm's own words go to stderr, where they are heard.
         argv = ["/bin/sh", "-c", '"$@" >&2 && exec /bin/cat package-lock.json', "sh", npm, "install", *FLAGS]
         files = {f"{WORK}/tree/package.json": MANIFEST}
-        program = Program([*argv, "--", *wanted.requirements], files=files, env=ENV, cwd="tree")
+        program = Program([*argv, "--", *asked(wanted)], files=files, env=ENV, cwd="tree")
         done = await run(box, shown, "the packages cannot be installed", program)
         return read_lock(done.stdout())
 

@@ -44,6 +44,7 @@ class Packages:
     def __init__(self, settings: Settings, yard: Yard, versions: Mapping[str, str], log: Log) -> None:
         """`versions` are those of the languages that are installed."""
         self._offline = settings.offline
+        self.allows_urls = settings.allow_url_requirements
         self._installs = settings.isolation == "box"
         self._log = log
         self._folder = settings.data.resolve() / "packages"

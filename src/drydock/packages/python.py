@@ -11,7 +11,7 @@ from drydock.box.program import HOME, WORK, Layer, Program
 from drydock.box.yard import Yard
 from drydock.egress.grants import Ecosystem
 from drydock.packages import tools
-from drydock.packages.installer import ENV, RELAY, Lock, Shown, run
+from drydock.packages.installer import ENV, RELAY, Lock, Shown, asked, run
 from drydock.packages.wanted import Wanted
 
 UV_ENV = {
@@ -30,6 +30,7 @@ LOCK = f"{WORK}/lock.txt"
 COMPILE = (tools.UV, "pip", "compile", "--no-header", "--no-annotate", "--generate-hashes")
 INSTALL = (tools.UV, "pip", "install", "--target", f"{WORK}/packages", "--no-deps", "--compile-bytecode")
 _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([A-Za-z0-9.!+_-]+)", re.MULTILINE)
+_DIRECT = re.compile(r"^([A-Za-z0-9._-]+ @ https://[^\s;\\]+)", re.MULTILINE)
 
 
 class Python:
@@ -49,14 +50,15 @@ class Python:
         return [tools.uv_layer(self._store)]
 
     async def install(self, box: HeldBox, wanted: Wanted, shown: Shown) -> Lock:
-        resolve = Program([*COMPILE, "--python", self._python, "-"], env=UV_ENV, stdin=_lines(wanted.requirements))
+        resolve = Program([*COMPILE, "--python", self._python, "-"], env=UV_ENV, stdin=_lines(asked(wanted)))
         text = (await run(box, shown, "the requirements cannot be resolved", resolve)).stdout()
         # An index that tells no hashes has none to require.
         strict = ["--require-hashes"] if b"--hash=" in text else []
         argv = [*INSTALL, *strict, "--python", self._python, "-r", LOCK]
         await run(box, shown, "the packages cannot be installed", Program(argv, files={LOCK: text}, env=UV_ENV))
-        lock = text.decode("utf-8", "replace")
-        return Lock(lock, sorted(f"{name}=={version}" for name, version in _PIN.findall(lock)))
+        lock = shown.text(text)
+        pins = [f"{name}=={version}" for name, version in _PIN.findall(lock)]
+        return Lock(lock, sorted(pins + _DIRECT.findall(lock)))
 
 
 def _lines(entries: Sequence[str]) -> bytes:

@@ -162,7 +162,7 @@ class Orders:
                     hint=f"Requirements are for {' and '.join(ECOSYSTEMS)}.",
                 )
             return None
-        specifiers.check(requirements or (), ecosystem)
+        specifiers.check(requirements or (), ecosystem, urls=self._settings.allow_url_requirements)
         if index is not None:
             self._installs().indexes.check(index, ecosystem)
         name = None if environment is None else Name(caller, environment)

@@ -53,7 +53,7 @@ class EnvironmentDoors:
             raise Invalid(f'language "{str(language)[:64]}" has no environments here', where="language")
         if not requirements:
             raise Invalid("requirements is required", where="requirements")
-        specifiers.check(requirements, ecosystem)
+        specifiers.check(requirements, ecosystem, urls=self._installing.packages.allows_urls)
         if index is not None:
             self._installing.packages.indexes.check(index, ecosystem, "python_index")
         return Name(owner, name), Wanted.of(ecosystem, requirements, index)

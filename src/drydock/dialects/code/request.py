@@ -61,7 +61,7 @@ def check(body: Mapping[str, Any], settings: Settings, executor: Executor, owner
     contents = decode_files(files, settings.output_dir)
     _check_language(language, executor)
     name = None if environment is None else Name(owner, environment)
-    wanted = _wanted(language, requirements, index, name, executor)
+    wanted = _wanted(language, requirements, index, name, executor, urls=settings.allow_url_requirements)
     if tool_name is not None and len(tool_name) > LONGEST_TOOL_NAME:
         raise Invalid(f"tool_name must have at most {LONGEST_TOOL_NAME} characters", where="tool_name")
     timeout = min(asked, settings.code_max_timeout) if asked is not None and asked > 0 else DEFAULT_TIMEOUT
@@ -75,7 +75,7 @@ def check(body: Mapping[str, Any], settings: Settings, executor: Executor, owner
 
 
 def _wanted(
-    language: str, requirements: Sequence[str], index: str | None, name: Name | None, executor: Executor
+    language: str, requirements: Sequence[str], index: str | None, name: Name | None, executor: Executor, *, urls: bool
 ) -> Wanted | None:
     """What has to be there before the code runs. The languages without packages ignore requirements."""
     ecosystem = ECOSYSTEMS.get(language)
@@ -85,7 +85,7 @@ def _wanted(
             raise Invalid(f'env_name "{name.name}" cannot be used with {language}', where="env_name")
     if ecosystem is None:
         return None
-    specifiers.check(requirements, ecosystem)
+    specifiers.check(requirements, ecosystem, urls=urls)
     if index is not None:
         packages_of(executor).indexes.check(index, ecosystem, "python_index")
     if name is not None:
