@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.box.conftest import fleet, pool
+from tests.box.conftest import fleet, pool, tier
 from tests.egress.world import Authority, World
 
 
@@ -20,4 +20,4 @@ def world(authority: Authority) -> Iterator[World]:
     made.close()
 
 
-__all__ = ["fleet", "pool"]
+__all__ = ["fleet", "pool", "tier"]
