@@ -170,7 +170,9 @@ class App:
         told = [f"Isolation: {self.executor.isolation}; languages: {', '.join(self.executor.languages)}"]
         told += [f"Not promised here: {lost}" for lost in self.executor.lost_promises]
         if self.executor.isolation == "process":
-            told.append("Warning: isolation is `process`; code runs with the rights of this server, behind no wall")
+            told.append(
+                "Warning: isolation is `process`; code sees this host, its files, processes and network, behind no wall"
+            )
         if not has_credential(self.settings, self.ring.snapshot):
             local = is_loopback(self.bound_host)
             told.append(

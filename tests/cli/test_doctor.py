@@ -18,6 +18,7 @@ from drydock.box.proof.attempts import ATTEMPTS
 from tests.e2e.conftest import DRYDOCK, own_environment
 
 PACKAGE = Path(drydock.__file__).parent
+CHECKOUT = Path(__file__).parents[2]
 
 
 def examined(tmp_path: Path, *arguments: str, **environ: str) -> tuple[int, dict[str, Any]]:
@@ -59,6 +60,27 @@ def test_what_keeps_boxes_from_being_made_is_said_with_what_to_do(tmp_path: Path
     assert (code, told["sound"]) == (1, False)
     assert "/nowhere/python3" in told["tiers"][0]["missing"]
     assert told["tiers"][0]["do"]
+
+
+def test_without_root_it_tells_what_is_lost_and_proves_the_rest(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    for folder in tmp_path.parents[:2]:
+        folder.chmod(0o755)
+    command = [sys.executable, "-m", "drydock.cli", "doctor", "--json", "--tier", "box", "--tier", "gvisor"]
+    start = [sys.executable, "-m", "tests.standins.engine", json.dumps({"uid": 312_399}), *command]
+    environ = own_environment() | {"TMPDIR": str(tmp_path), "HOME": str(tmp_path), "DRYDOCK_PYTHON": "/usr/bin/python3"}
+    done = subprocess.run(start, cwd=CHECKOUT, env=environ, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    box, gvisor = json.loads(done.stdout)["tiers"]
+    assert (box["root"], box["available"]) == (False, True)
+    assert any("CPU is not limited" in words for words in box["lost"])
+    assert [row["name"] for row in box["promises"] if row["state"] == "not promised"] == [
+        "CPU time is shared out as its limit says"
+    ]
+    assert (gvisor["available"], gvisor["missing"]) == (
+        False,
+        "gVisor needs a server that runs as root, and this one does not",
+    )
 
 
 def knocked_out(tmp_path: Path, module: str, before: str, after: str) -> subprocess.CompletedProcess[str]:

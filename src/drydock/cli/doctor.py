@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import subprocess
@@ -60,7 +61,9 @@ async def _survey(settings: Settings, tiers: Iterable[str]) -> list[dict[str, An
     names = [name for name in STRENGTH if name in tiers]
     names.sort(key=TIERS.index)
     try:
-        yard = Yard.open(settings.python, settings.data, settings.uid_base, Limits(), Log("error"))
+        # Attempts break boxes, as they should: what is to be told of that is in the findings.
+        log = Log("error", io.StringIO())
+        yard = Yard.open(settings.python, settings.data, settings.uid_base, Limits(), log)
     except CannotStart as wrong:
         return [shown(name, missing=wrong.message, remedy=wrong.remedy) for name in names]
     try:
