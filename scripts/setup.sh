@@ -72,6 +72,7 @@ apt_install() { apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-re
 
 need 'command -v bwrap' bubblewrap required "the outer wall of every box"
 need '/usr/bin/python3 -c pass' python3 required "runs Python code in the boxes (DRYDOCK_PYTHON)"
+need '[ -x /usr/bin/git ]' git required "clones, compares and commits, in a box of its own"
 need '[ -n "$(find_python)" ]' "python3 python3-venv" required "makes the virtual environment; Python 3.11 or later"
 if [ "$(id -u)" -eq 0 ]; then
   need 'command -v mkfs.ext4' e2fsprogs required "makes the disk of a long-lived box, so that its quota is hard"
@@ -93,7 +94,6 @@ if [ "$purpose" = test ]; then
   need 'has numpy pandas matplotlib requests' "python3-numpy python3-pandas python3-matplotlib python3-requests" \
     required "the tests run them inside boxes"
   need 'command -v gcc && [ -e /usr/include/stdio.h ]' "gcc libc6-dev" required "the tests run compiled programs in boxes"
-  need 'command -v git' git required "the tests run it inside boxes"
   need 'command -v curl' curl required "the tests make the README's first call with it"
   need 'command -v node' nodejs required "the tests run JavaScript inside boxes"
   need 'command -v go' golang-go required "the tests run Go inside boxes"

@@ -8,6 +8,7 @@ Rooms, from the top down; imports go downward only (`make check` proves it):
     api/       the native HTTP API and what every door needs (access, bounds, ids)
     agent/     who thinks: plans, tools that act in a box, the gate; any model behind a small Protocol
     code/      one-shot execution: a request with code in, a result out
+    forge/     repositories: cloned, exchanged with boxes, compared, committed, pushed
     packages/  what code requires: installed once in a box, mounted ever after
     egress/    the one way out of a box: a relay with grants, on one of its doors
     box/       isolation: processes, namespaces, cgroups, files. No HTTP, no runs

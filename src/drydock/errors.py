@@ -40,6 +40,13 @@ class TooLarge(Invalid):
     hint = "Send a smaller body; the limit is DRYDOCK_BODY_LIMIT."
 
 
+class RepositoryRefused(Invalid):
+    """The address, branch or folder of a repository is none that this server works with."""
+
+    code = "repository_refused"
+    hint = "Give https://HOST/OWNER/NAME.git and plain names of branches; the message says which one is not."
+
+
 class Unauthorized(DrydockError):
     """A credential is configured and none valid was sent."""
 
@@ -86,6 +93,27 @@ class AtCapacity(DrydockError):
     code = "at_capacity"
     status = 429
     hint = "Try again after the seconds in Retry-After."
+
+
+class PushRefused(Conflict):
+    """The branch is not one that a run may write, or somebody else wrote it first; nothing was pushed."""
+
+    code = "push_refused"
+    hint = "Deliver to another branch; the commit is kept."
+
+
+class RepositoryFailed(DrydockError):
+    """The repository could not be fetched, read or written to; what was there before is unchanged."""
+
+    code = "repository_failed"
+    status = 502
+    hint = "Look at the repository's address and the credential, then start the run again."
+
+    def __init__(
+        self, message: str, *, where: str | None = None, hint: str | None = None, retryable: bool = False
+    ) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.retryable = retryable
 
 
 class BoxFailed(DrydockError):

@@ -120,6 +120,21 @@ class Settings(BaseModel):
     )
     build_memory: Whole = _knob(2048 * MIB, "Memory of the box that installs packages in bytes.", ge=64 * MIB)
 
+    # Runs: repositories
+    git_hosts_allow: str = _knob(
+        "", "Hosts, as `a.example,b.example:8443`, that may be cloned from at private addresses or by plain http."
+    )
+    git_folders: str = _knob(
+        "", "Folders, as `/srv/git,/home/me`, below which repositories of this machine are cloned."
+    )
+    git_seconds: Number = _knob(600.0, "Seconds that one command of git may take, a clone for instance.", gt=0)
+    clone_bytes: Whole = _knob(2048 * MIB, "Largest repository in bytes; its disk is three times that.", ge=MIB)
+    commit_name: str = _knob("Drydock", "Author of the commits that runs deliver.", min_length=1)
+    commit_email: str = _knob("drydock@localhost", "Address of that author.", min_length=1)
+    protected_branches: str = _knob(
+        "main,master,trunk,release/*", "Branches that no run writes, with `*` and `?`, beside the default one."
+    )
+
     # Boxes
     isolation: Literal["box", "gvisor", "process"] = _knob(
         "box",

@@ -13,9 +13,10 @@ import asyncio
 import itertools
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from drydock.box import disk
 from drydock.box.carry import Carried, Load, carry
@@ -31,6 +32,7 @@ from drydock.box.verdict import EXT4_UNUSABLE, is_full
 from drydock.box.yard import Yard
 from drydock.errors import BoxFailed, Conflict, Invalid
 
+T = TypeVar("T")
 OPEN_S = 20.0
 SNAPSHOT_MS = 600_000
 _names = itertools.count(1)
@@ -107,11 +109,18 @@ class HeldBox:
         except TimeoutError:
             raise BoxFailed("a held box did not become ready") from None
 
-    async def start(self, program: Program, *, wall_ms: int | None = None) -> HeldProgram:
-        """Start it beside whatever runs already; returns once it runs or could not be started."""
+    async def start(
+        self, program: Program, *, wall_ms: int | None = None, stdin: int | None = None, stdout: int | None = None
+    ) -> HeldProgram:
+        """Start it beside whatever runs already; returns once it runs or could not be started.
+
+        `stdin` and `stdout` are open files for it to have instead of ours, the end of another box's pipe for instance;
+        they stay the caller's to close.
+        """
         if self.frozen:
             raise Conflict("the box is frozen", hint="Thaw it first.")
-        held = self._begin(program, replace(self.limits, wall_ms=wall_ms or self.limits.wall_ms))
+        limits = replace(self.limits, wall_ms=wall_ms or self.limits.wall_ms)
+        held = self._begin(program, limits, stdin, stdout)
         await held.started
         return held
 
@@ -239,18 +248,21 @@ class HeldBox:
 
     async def collect(self, path: str, bounds: Bounds | None = None) -> Collected:
         """Regular files below `path` of the work folder, checked as those of a single-use box are."""
-        root = self._opened.result().root
         where = f"work/{path}" if path else "work"
-        return await asyncio.get_running_loop().run_in_executor(None, collect, root, where, bounds or Bounds())
+        return await self.look(lambda root: collect(root, where, bounds or Bounds()))
 
     async def carry(self, path: str, target: Path, load: Load) -> Carried:
         """Copy a folder below /box into a new one of ours; Foreign when something in it is no plain file."""
+        return await self.look(lambda root: carry(root, path, target, load))
+
+    async def look(self, work: Callable[[int], T]) -> T:
+        """Do it in a thread, with the open folder /box. Nothing in it may be reached but by `open_beneath`."""
         root = self._opened.result().root
-        carrying = asyncio.ensure_future(asyncio.to_thread(carry, root, path, target, load))
+        looking = asyncio.ensure_future(asyncio.to_thread(work, root))
         try:
-            return await asyncio.shield(carrying)
+            return await asyncio.shield(looking)
         except asyncio.CancelledError:
-            await asyncio.wait([carrying])  # it reads in our folder, which is closed next
+            await asyncio.wait([looking])  # it reads in that folder, which is closed next
             raise
 
     async def close(self) -> None:
