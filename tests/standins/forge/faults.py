@@ -34,27 +34,34 @@ def silent(exchange: Exchange) -> bool:
     return True
 
 
-def drip(kind: str) -> Fault:
+TALK = b"fff0" + b"\2" + b"x" * 65515
+"""A packet of a remote's words, as large as one may be."""
+
+
+def drip(kind: str, begin: bytes = b"") -> Fault:
     """Begin as the right answer does, and go on by a byte every fiftieth of a second."""
 
     def answer(exchange: Exchange) -> bool:
         exchange.begin(200, {"Content-Type": kind, "Transfer-Encoding": "chunked"})
-        while not exchange.forge.closing.wait(0.02):
-            exchange.wfile.write(b"1\r\n0\r\n")
+        for byte in begin + TALK:
+            if exchange.forge.closing.wait(0.02):
+                break
+            exchange.wfile.write(b"1\r\n%c\r\n" % byte)
             exchange.wfile.flush()
         return True
 
     return answer
 
 
-def endless(kind: str) -> Fault:
+def endless(kind: str, begin: bytes = b"") -> Fault:
     """As fast as it is read, and without end."""
 
     def answer(exchange: Exchange) -> bool:
         exchange.begin(200, {"Content-Type": kind, "Transfer-Encoding": "chunked"})
-        line = b"fff0" + b"\2" + b"x" * 65515
+        piece = begin + TALK
         while not exchange.forge.closing.is_set():
-            exchange.wfile.write(b"%x\r\n%b\r\n" % (len(line), line))
+            exchange.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            piece = TALK
         return True
 
     return answer
@@ -82,6 +89,11 @@ def instead(kind: str, body: bytes) -> Fault:
         return True
 
     return answer
+
+
+def none(exchange: Exchange) -> bool:
+    """The truth, for once."""
+    return False
 
 
 def before(act: Callable[[], object]) -> Fault:

@@ -17,7 +17,8 @@ ENV = {
     **WHO,
 }
 Files = Mapping[str, bytes | tuple[str, bytes]]
-"""Path (what is not UTF-8 as surrogates) -> contents, or mode and contents (`120000`: where it leads; `160000`: a hash)."""
+"""Path (what is not UTF-8 as surrogates) -> contents, or mode and contents: of a link where it leads, of a module its
+hash."""
 
 
 def git(folder: Path, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> bytes:
