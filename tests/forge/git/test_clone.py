@@ -150,7 +150,7 @@ def test_a_remote_that_says_nothing_is_given_up(bench: Bench) -> None:
 
 def test_a_remote_that_drips_is_given_up(bench: Bench) -> None:
     bench.forge.create("acme/demo", FILES)
-    bench.forge.behave(PACK, faults.none, faults.none, faults.drip(RESULT, PACKFILE))
+    bench.forge.behave(PACK, *[faults.none, faults.none, faults.drip(RESULT, PACKFILE)] * 2)
     assert "too little or nothing" in fails(bench).message
 
 
