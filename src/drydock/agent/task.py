@@ -12,6 +12,8 @@ TaskType = Literal[
 ]
 Strategy = Literal["feature-delivery", "bug-fix", "refactor", "test-hardening"]
 Trust = Literal["strict", "balanced", "trusted"]
+READ_ONLY: frozenset[TaskType] = frozenset({"code-review", "test-suite"})
+"""They change nothing: commands by an allow-list, the workspace mounted read-only."""
 
 
 @dataclass(frozen=True, slots=True)
