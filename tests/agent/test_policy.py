@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from drydock.agent.policy.judge import Rules, Verdict, judge
+from drydock.agent.task import Trust
 
-LEVELS = ("strict", "balanced", "trusted")
+LEVELS: tuple[Trust, ...] = ("strict", "balanced", "trusted")
 SINGLE = Rules(single=True)
 READING = Rules(read_only=True, single=True)
 
@@ -192,7 +193,7 @@ def test_a_line_is_as_high_as_its_highest_command(command: str, name: str) -> No
 
 
 def test_what_cannot_be_read_is_asked_for_at_every_trust_level() -> None:
-    assert [judge("case $x in a) ls;; esac", Rules(trust)).effect for trust in LEVELS] == ["ask"] * 3  # type: ignore[arg-type]
+    assert [judge("case $x in a) ls;; esac", Rules(trust)).effect for trust in LEVELS] == ["ask"] * 3
     assert judge("select x in a; do git push; done", Rules("trusted")).name == "forbidden"
     assert judge("select x in a; do curl x; done", Rules("trusted")).wants_network
 

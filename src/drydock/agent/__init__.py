@@ -6,6 +6,14 @@
     agent.py     what an agent is: it plans, and it works until it has finished
     task.py      what was asked, and how much of it may be used up
     plan.py      a plan as free text, read into steps, files, validation commands and risks
+    action.py    the tools' names and fields, and one decision of a model; answers.py reads its words into them
+    bench.py     what a tool works with; ledger.py counts, budget.py asks for more, failed.py says why it ended
+    hand.py      one request to the helper in the box (inside/)
+    lines.py, paths.py, texts.py   what models write, made plain
+    tools/       each tool: policy, approval, events, and what the model is told
+    policy/      what a command is, before it runs
+    gate/        the plan's own checks, on the change and on the untouched base
+    prompts/     everything that is said to a model, as data
 
 In: a task, the desk, the site, a mind. Out: events on the desk, changes at the site, a finish.
 Never known here: databases, HTTP, who may do what, how a box is made, a provider's wire format, git outside the box.

@@ -71,7 +71,7 @@ class Site(Protocol):
         network: bool = False,
         on_output: OnOutput | None = None,
     ) -> Done:
-        """A program from its start to its end, everything that it left running in its session killed with it.
+        """A program from its start to its end; what it leaves in the background goes on without it.
 
         `read_only` mounts the workspace so for it; `network` opens the grant `packages` for as long as it runs.
         `on_output` is awaited with each piece that it writes, decoded, while it runs.

@@ -50,14 +50,14 @@ def place(path: str, must_exist: bool = True) -> str:
 def contents(path: str) -> bytes:
     real = place(path)
     fd = os.open(real, os.O_RDONLY | os.O_NONBLOCK)
+    about = os.fstat(fd)
+    if stat.S_ISDIR(about.st_mode):
+        raise Refused("it is a folder; list it with a command")
+    if not stat.S_ISREG(about.st_mode):
+        raise Refused("it is neither a file nor a folder")
+    if about.st_size > MOST_BYTES:
+        raise Refused("it has %d bytes; use a command that shows a part of it" % about.st_size)
     with os.fdopen(fd, "rb") as file:
-        about = os.fstat(file.fileno())
-        if stat.S_ISDIR(about.st_mode):
-            raise Refused("it is a folder; list it with a command")
-        if not stat.S_ISREG(about.st_mode):
-            raise Refused("it is neither a file nor a folder")
-        if about.st_size > MOST_BYTES:
-            raise Refused("it has %d bytes; use a command that shows a part of it" % about.st_size)
         data = file.read(MOST_BYTES + 1)
     if b"\0" in data[:8192]:
         raise Refused("it is not a text file")
