@@ -7,6 +7,7 @@ Rooms, from the top down; imports go downward only (`make check` proves it):
     dialects/  each translates one wire contract to the rooms below and back
     api/       the native HTTP API and what every door needs (access, bounds, ids)
     agent/     who thinks: plans, tools that act in a box, the gate; any model behind a small Protocol
+    run/       the life of a run: admission, journal, control, what survives a dead worker
     code/      one-shot execution: a request with code in, a result out
     forge/     repositories: cloned, exchanged with boxes, compared, committed, pushed
     packages/  what code requires: installed once in a box, mounted ever after

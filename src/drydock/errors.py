@@ -116,6 +116,13 @@ class RepositoryFailed(DrydockError):
         self.retryable = retryable
 
 
+class QuotaReached(AtCapacity):
+    """The caller has as many runs as it may have, or starts them faster than it may."""
+
+    code = "quota"
+    hint = "Wait for one of your runs to end, or try again after the seconds in Retry-After."
+
+
 class BoxFailed(DrydockError):
     """The box could not be made or broke; the program was not at fault."""
 

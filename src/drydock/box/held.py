@@ -27,6 +27,7 @@ from drydock.box.held_program import HeldProgram
 from drydock.box.limits import Limits
 from drydock.box.program import Layer, Program
 from drydock.box.slot import Message, Parked, Slot
+from drydock.box.stop import StopReason
 from drydock.box.tier import Isolation
 from drydock.box.verdict import EXT4_UNUSABLE, is_full
 from drydock.box.yard import Yard
@@ -133,6 +134,15 @@ class HeldBox:
             held.stop("cancelled")
             raise
         return held
+
+    @property
+    def busy(self) -> bool:
+        """A program runs, frozen or not."""
+        return bool(self._programs)
+
+    def stop_all(self, reason: StopReason) -> None:
+        for program in list(self._programs.values()):
+            program.stop(reason)
 
     async def freeze(self) -> None:
         """Stop every process where it is, in the middle of whatever it does; clocks of programs stop too."""

@@ -26,6 +26,11 @@ class Transcript:
         self._ended = False
         self._news = asyncio.Event()
 
+    @property
+    def cursor(self) -> int:
+        """Of the newest piece."""
+        return len(self._pieces)
+
     def add(self, stream: StreamName, data: bytes) -> None:
         self._pieces.append(Piece(len(self._pieces) + 1, stream, data))
         self._wake()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -59,6 +59,18 @@ class Inbox:
             connection.execute(
                 update(inbox).where(inbox.c.run == run, inbox.c.number == number).values(body=dict(body))
             )
+
+    def amend(
+        self, connection: Connection, run: str, number: int, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+    ) -> Letter | None:
+        """The letter with its body changed, read and written under the run's lock; None when there is none."""
+        fence(connection, run, None)
+        row = connection.execute(select(inbox).where(inbox.c.run == run, inbox.c.number == number)).one_or_none()
+        if row is None:
+            return None
+        body = dict(change(row.body))
+        connection.execute(update(inbox).where(inbox.c.run == run, inbox.c.number == number).values(body=body))
+        return replace(_letter(row), body=body)
 
     def read(self, run: str, after: int = 0, limit: int = 500) -> Sequence[Letter]:
         query = select(inbox).where(inbox.c.run == run, inbox.c.number > after).order_by(inbox.c.number).limit(limit)

@@ -84,6 +84,11 @@ class Journal:
         with self._database.read() as connection:
             return [_event(row) for row in connection.execute(query)]
 
+    def keys(self, run: str) -> Sequence[str]:
+        """Of all events, in their order."""
+        with self._database.read() as connection:
+            return list(connection.scalars(select(events.c.key).where(events.c.run == run).order_by(events.c.seq)))
+
     def last(self, run: str, limit: int) -> Sequence[Event]:
         """The newest ones, oldest of them first."""
         query = select(events).where(events.c.run == run).order_by(events.c.seq.desc()).limit(limit)

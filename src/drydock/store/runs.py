@@ -70,6 +70,11 @@ class Runs:
         found = None if row is None else _run(row)
         return found if found is not None and caller in (None, found.caller) else None
 
+    def hold(self, connection: Connection, run: str) -> Run | None:
+        """The run, which nobody else changes until the caller's transaction ends."""
+        row = connection.execute(select(runs).where(runs.c.id == run).with_for_update()).one_or_none()
+        return None if row is None else _run(row)
+
     def by_client_id(self, caller: str, client_id: str) -> Run | None:
         with self._database.read() as connection:
             row = connection.execute(

@@ -54,6 +54,10 @@ class Steps:
 
     def ended(self, run: str) -> dict[str, Any]:
         """Every result of a run, read at once by whoever goes on with it."""
-        query = select(steps.c.name, steps.c.result).where(steps.c.run == run, steps.c.ended_at.is_not(None))
+        return {step.name: step.result for step in self.all(run) if step.ended}
+
+    def all(self, run: str) -> Sequence[Step]:
+        """Those too in which somebody died."""
+        query = select(steps.c.name, steps.c.ended_at, steps.c.result).where(steps.c.run == run)
         with self._database.read() as connection:
-            return {row.name: row.result for row in connection.execute(query)}
+            return [Step(row.name, row.ended_at is not None, row.result) for row in connection.execute(query)]

@@ -1,0 +1,102 @@
+"""What the walk needs of other rooms, one small Protocol for each. `app.py` joins them; tests bring plain code.
+
+Each part gets the job and does its work through the desk, so that a run which is played again finds all of it done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from drydock.agent.agent import Finish
+from drydock.agent.desk import Desk
+from drydock.agent.plan import Plan
+from drydock.agent.site import Site
+from drydock.run.spec import Spec
+
+
+class RunFailed(Exception):
+    """The run ends as failed, for a reason that its owner can be told."""
+
+    def __init__(self, error_type: str, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.error_type = error_type
+        """One of the contract's error types."""
+        self.message = message
+        self.retryable = retryable
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run, as its parts see it."""
+
+    id: str
+    caller: str
+    spec: Spec
+    desk: Desk
+    site: Site
+    folder: Path
+    """Of this run alone, on this machine: the trusted git directory is kept there. May be empty after a take-over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The repository is in the workspace."""
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """For the parts that come later: base commit, branch and so on, in plain JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the gate found."""
+
+    passed: bool
+    skipped: bool
+    summary: str
+    account: Mapping[str, Any] = field(default_factory=dict)
+    """For the result: each check's command, exit, output's tail and time, on base and on the change."""
+    repair: str = ""
+    """What the agent is told when it shall mend it."""
+
+
+class Prepare(Protocol):
+    async def prepare(self, job: Job) -> Prepared: ...
+
+
+class Agency(Protocol):
+    """The agent of one run."""
+
+    async def plan(self, job: Job, prepared: Prepared) -> Plan: ...
+
+    async def work(self, job: Job, plan: Plan, *, repair: str = "") -> Finish: ...
+
+
+class Gate(Protocol):
+    async def judge(self, job: Job, prepared: Prepared, finish: Finish, round: int) -> Verdict: ...
+
+
+class Deliver(Protocol):
+    async def deliver(self, job: Job, prepared: Prepared, finish: Finish, verdict: Verdict) -> Mapping[str, Any]:
+        """Stories, diff, commit and what follows it. Fields of the result."""
+        ...
+
+    async def salvage(self, job: Job) -> Mapping[str, Any]:
+        """Fields of the result of a run that was ended early: the diff of what was last kept. Changes nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    prepare: Prepare
+    agency: Agency
+    gate: Gate
+    deliver: Deliver
+
+
+class Makes(Protocol):
+    def __call__(self, spec: Spec) -> Parts:
+        """Fresh ones for each play of a run: an agent keeps its conversation."""
+        ...

@@ -1,0 +1,89 @@
+"""The room put together: admission, control, the worker and what keeps them honest, over one database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from drydock.observe.log import Log
+from drydock.run.admission import Admission
+from drydock.run.control import Control
+from drydock.run.engine import DurableEngine
+from drydock.run.keeper import Keeper, workflow_of
+from drydock.run.parts import Makes
+from drydock.run.records import Records
+from drydock.run.steering import PARK_AFTER
+from drydock.run.wakes import Wakes
+from drydock.run.worker import Worker
+from drydock.run.workspace import Workspace
+from drydock.store.database import Database
+from drydock.store.objects import ObjectStore
+from drydock.store.run import Run
+
+
+class RunRoom:
+    """`open` on the event loop that the boxes live on; `close` leaves every run so that it goes on later."""
+
+    def __init__(
+        self,
+        name: str,
+        database: Database,
+        objects: ObjectStore,
+        engine: DurableEngine,
+        makes: Makes,
+        workspaces: Callable[[Run], Workspace],
+        log: Log,
+        *,
+        park_after: float = PARK_AFTER,
+    ) -> None:
+        self._engine, self._opened = engine, False
+        self._opening = asyncio.Lock()
+        self.records = Records.open(database, objects)
+        self.wakes = Wakes()
+        self.worker = Worker(
+            name,
+            self.records,
+            self.wakes,
+            makes,
+            workspaces,
+            log,
+            on_parked=lambda run, when: self._keeper.look_at(run, when),
+            park_after=park_after,
+        )
+        self.admission = Admission(self.records, self._enqueue)
+        self.control = Control(self.records, self.wakes, self._enqueue)
+        self._keeper = Keeper(self.records, self._engine_open, self.worker.carried.__contains__, log)
+
+    def open(self) -> None:
+        """Returns at once. What was under way when the server ended is taken up from here on."""
+        self._keeper.open()
+
+    async def drain(self) -> None:
+        self.admission.draining = True
+        await self._keeper.close()
+        await self.worker.close()
+
+    async def close(self) -> None:
+        await self.drain()
+        async with self._opening:
+            if self._opened:
+                await self._engine.close()
+
+    async def _enqueue(self, run: Run) -> None:
+        await (await self._engine_open()).enqueue(workflow_of(run), run.id)
+
+    async def _engine_open(self) -> DurableEngine:
+        """Opened when there is a run: a server that only runs code does without it."""
+        async with self._opening:
+            if not self._opened:
+                await self._engine.open(self.worker.carry)
+                self._opened = True
+        return self._engine
+
+
+def folder_of(data: Path, run: Run) -> Path:
+    """Of this run alone."""
+    folder = data / "runs" / run.id
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,133 @@
+"""The site of one run: what `agent.site.Site` promises, kept over the run's held box."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+from collections.abc import Sequence
+from contextlib import suppress
+
+from drydock.agent.site import Done, Gone, Heard, OnOutput, Script, Stream
+from drydock.box.held_program import HeldProgram
+from drydock.box.program import CODE, HOME, TMP, WORK, Program
+from drydock.errors import BoxFailed
+from drydock.run.workspace import Workspace
+
+REPO = "repo"
+ENV = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": HOME,
+    "TMPDIR": TMP,
+    "LANG": "C.UTF-8",
+    "CI": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+LONGEST_MS = 24 * 3_600_000
+
+
+class BoxSite:
+    root = f"{WORK}/{REPO}"
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._started: dict[int, HeldProgram] = {}
+
+    async def run(
+        self,
+        program: Sequence[str] | Script,
+        *,
+        stdin: bytes = b"",
+        timeout_s: float,
+        read_only: bool = False,
+        network: bool = False,
+        on_output: OnOutput | None = None,
+    ) -> Done:
+        box = await self._workspace.box()
+        made = _program(program, stdin, read_only)
+        held = await box.start(made, wall_ms=max(1, int(timeout_s * 1000)))
+        try:
+            if not stdin:
+                held.close_stdin()
+            if on_output is not None:
+                await _tell(held, on_output)
+            await asyncio.shield(held.ended)
+        except asyncio.CancelledError:
+            held.stop("cancelled")
+            raise
+        return _done(held)
+
+    async def start(self, argv: Sequence[str], *, read_only: bool = False, network: bool = False) -> int:
+        box = await self._workspace.box()
+        held = await box.start(_program(argv, b"", read_only), wall_ms=LONGEST_MS)
+        self._started[held.id] = held
+        return held.id
+
+    async def send(self, number: int, data: bytes, *, close: bool = False) -> None:
+        held = self._find(number)
+        await held.write(data)
+        if close:
+            held.close_stdin()
+
+    async def hear(self, number: int, after: int, *, wait_s: float) -> Heard:
+        held = self._find(number)
+        pieces = []
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                async for piece in held.output.follow(after):
+                    pieces.append(piece)
+                    if piece.cursor >= held.output.cursor:
+                        break
+        text = b"".join(piece.data for piece in pieces).decode("utf-8", "replace")
+        cursor = pieces[-1].cursor if pieces else after
+        return Heard(cursor, text, _done(held, heard=True) if held.ended.done() else None)
+
+    async def stop(self, number: int) -> Done:
+        held = self._find(number)
+        held.stop("cancelled")
+        await asyncio.shield(held.ended)
+        return _done(held)
+
+    def _find(self, number: int) -> HeldProgram:
+        held = self._started.get(number)
+        if held is None:
+            raise Gone(f"no program {number} runs here")
+        return held
+
+
+def _program(program: Sequence[str] | Script, stdin: bytes, read_only: bool) -> Program:
+    if isinstance(program, Script):
+        script = f"{CODE}/main.py"
+        return Program(
+            script=script,
+            files={script: program.source.encode()},
+            env=ENV,
+            cwd=REPO,
+            stdin=stdin,
+            read_only=read_only,
+        )
+    return Program(argv=program, env=ENV, cwd=REPO, stdin=stdin, read_only=read_only)
+
+
+async def _tell(held: HeldProgram, on_output: OnOutput) -> None:
+    """Each piece as text; a character that two pieces share waits for its second half."""
+    decoders: dict[Stream, codecs.IncrementalDecoder] = {
+        stream: codecs.getincrementaldecoder("utf-8")("replace") for stream in ("stdout", "stderr")
+    }
+    async for piece in held.output.follow():
+        if text := decoders[piece.stream].decode(piece.data):
+            await on_output(piece.stream, text)
+
+
+def _done(held: HeldProgram, *, heard: bool = False) -> Done:
+    ended = held.ended.result()
+    if ended.reason == "box_failed":
+        raise BoxFailed(ended.detail or "the box broke")
+    return Done(
+        ended.reason,
+        ended.exit_code,
+        ended.signal,
+        b"" if heard else held.stdout(),
+        b"" if heard else held.stderr(),
+        ended.stdout_cut or ended.stderr_cut,
+        ended.wall_ms,
+    )

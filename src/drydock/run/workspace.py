@@ -1,0 +1,136 @@
+"""The workspace of one run: a held box that is opened when it is first needed, and the snapshots that outlive it.
+
+The box's disk dies with the worker. What counts is the last snapshot whose name stands in a step's record: whoever
+takes the run up opens a fresh box from that one, so that a command which was broken off is undone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from drydock.agent.desk import Stopped
+from drydock.box.held import HeldBox
+from drydock.errors import BoxFailed
+from drydock.store.objects import ObjectStore
+
+
+class OpensBox(Protocol):
+    async def __call__(self, home: Path, restore: Path | None) -> HeldBox: ...
+
+
+class Workspace:
+    def __init__(
+        self,
+        run: str,
+        epoch: int,
+        folder: Path,
+        objects: ObjectStore,
+        opens: OpensBox,
+        *,
+        most_bytes: int,
+        may_freeze: Callable[[Workspace], bool],
+    ) -> None:
+        """`may_freeze` says whether this worker has room for one more frozen box."""
+        self.folder = folder
+        self._key = f"runs/{run}/workspace-{epoch}"
+        self._objects, self._opens, self._most_bytes, self._may_freeze = objects, opens, most_bytes, may_freeze
+        self._box: HeldBox | None = None
+        self._opening: asyncio.Lock = asyncio.Lock()
+        self._saved: str | None = None
+        self._numbers = 0
+        self._touched = False
+        self._closed = False
+
+    @property
+    def busy(self) -> bool:
+        return self._box is not None and self._box.busy
+
+    @property
+    def frozen(self) -> bool:
+        return self._box is not None and self._box.frozen
+
+    def stands_at(self, snapshot: str) -> None:
+        self._saved = snapshot
+
+    def touch(self) -> None:
+        self._touched = True
+
+    async def box(self) -> HeldBox:
+        async with self._opening:
+            if self._closed:
+                raise Stopped("cancelled", "the run's workspace is closed")
+            if self._box is None:
+                self._box = await self._open()
+            return self._box
+
+    async def _open(self) -> HeldBox:
+        """From the last snapshot; whatever an earlier life left on the disk was never recorded and is thrown away."""
+        home = self.folder / "box"
+        await asyncio.to_thread(shutil.rmtree, home, True)
+        if self._saved is None:
+            return await self._opens(home, None)
+        archive = self.folder / "restore.tar"
+        await asyncio.to_thread(self._fetch, self._saved, archive)
+        try:
+            return await self._opens(home, archive)
+        finally:
+            archive.unlink(missing_ok=True)
+
+    def _fetch(self, key: str, target: Path) -> None:
+        data = self._objects.get(key)
+        if data is None:
+            raise BoxFailed("the run's last snapshot is not in the object store")
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        target.write_bytes(data)
+
+    async def save(self) -> str | None:
+        """Keep the workspace if it may have changed since; the name under which it is kept now."""
+        if self._touched and self._box is not None:
+            self._touched = False
+            target = self.folder / "snapshot.tar"
+            await self._box.snapshot(target, most_bytes=self._most_bytes)
+            self._numbers += 1
+            key = f"{self._key}-{self._numbers}.tar"
+            await asyncio.to_thread(self._put, key, target)
+            self._saved = key
+        return self._saved
+
+    def _put(self, key: str, source: Path) -> None:
+        try:
+            self._objects.put(key, source.read_bytes())
+        finally:
+            source.unlink()
+
+    def interrupt(self) -> None:
+        if self._box is not None:
+            self._box.stop_all("cancelled")
+
+    async def freeze(self) -> None:
+        """In the middle of whatever runs; when too many are frozen already, what runs is broken off instead."""
+        box = self._box
+        if box is None or box.frozen or not box.busy:
+            return
+        with suppress(BoxFailed):  # it broke: whoever waits for its program is told
+            if self._may_freeze(self):
+                await box.freeze()
+            else:
+                self.interrupt()
+
+    async def thaw(self) -> None:
+        if self._box is not None:
+            with suppress(BoxFailed):
+                await self._box.thaw()
+
+    async def close(self) -> None:
+        """No process of it is left when this returns, and nothing of it on this machine's disk."""
+        self._closed = True
+        async with self._opening:
+            box, self._box = self._box, None
+        if box is not None:
+            await box.discard()
+        await asyncio.to_thread(shutil.rmtree, self.folder / "box", True)
