@@ -520,6 +520,7 @@ print("HELD")
     Row(
         family="resources",
         name="a program that lowers its own rank with the killer of memory hogs",
+        shared_kernel="the rank inside is that of the kernel inside, and moves nothing on the host",
         ends=("memory_limit", "exit"),
         attack="""
 from aids import *
