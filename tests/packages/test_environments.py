@@ -24,6 +24,14 @@ DRYDOCK = Path(sys.executable).with_name("drydock")
 BOTH = "import alpha, beta; print(alpha.__version__, beta.__version__)"
 
 
+HELD = """
+import os, time
+while True:
+    assert os.path.getsize('/packages/alpha/data') == 600000
+    time.sleep(0.01)
+"""
+
+
 def create(shop: Shop, name: str, *requirements: str, **fields: Any) -> httpx.Response:
     return shop.post("/code/envs", {"name": name, "requirements": list(requirements), **fields})
 
@@ -161,17 +169,15 @@ def test_they_stay_under_their_bytes_but_never_lose_one_in_use(make_shop: Callab
         index.publish(wheel(name, files={f"{name}/__init__.py": "x = 1", f"{name}/data": os.urandom(600_000)}))
     shop = make_shop(envs_bytes=1_400_000, layers_bytes=1 << 20)
     create(shop, "a", "alpha")
-    code = "import time; time.sleep(2); import alpha; print(len(open('/packages/alpha/data', 'rb').read()))"
-    told: list[dict[str, Any]] = []
-    running = threading.Thread(target=lambda: told.append(shop.code(code, env_name="a")))
-    running.start()
-    shop.until(lambda: shop.get("/health").json()["current_load"] == 1)
+    body = {"code": HELD, "environment": "a", "wait": False, "limits": {"timeout_ms": 120_000}}
+    held = shop.post("/v1/executions", body).json()["id"]
+    shop.until(lambda: shop.get(f"/v1/executions/{held}").json()["state"] == "running")
     create(shop, "b", "beta")
     create(shop, "c", "gamma")
     assert names(shop) == ["c", "a"]
     assert shop.client.delete("/code/envs/a").status_code == 204
-    running.join()
-    assert told[0]["stdout"] == "600000\n"
+    ended = shop.client.delete(f"/v1/executions/{held}").json()
+    assert (ended["ended"]["reason"], ended["stderr"]) == ("cancelled", "")
     shop.until(lambda: len(shop.layers()) == 2)  # one with its name, one within the bytes of those without
 
 

@@ -7,6 +7,7 @@ number that one caller may have, by the bytes of all of them together. Never whi
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -106,9 +107,15 @@ class Environments:
         if old is not None:
             self._layers.unname(old.layer)
         self._all[name] = made
-        write_json(self._record(name), {field: getattr(made, field) for field in RECORDED})
+        self._layers.later(functools.partial(self._write, made))
         self.evict(kept=made)
         return made
+
+    def _write(self, made: Environment) -> None:
+        record = self._record(made.key)
+        write_json(record, {field: getattr(made, field) for field in RECORDED})
+        if made.key not in self._all:  # deleted meanwhile
+            record.unlink(missing_ok=True)
 
     def used(self, found: Environment) -> None:
         found.last_used_at = time.time()

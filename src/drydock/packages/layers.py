@@ -17,6 +17,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,7 +56,9 @@ class Layers:
         self._by_key: dict[str, Tree] = {}
         self._by_request: dict[str, Tree] = {}
         self._names: Counter[str] = Counter()
-        self._writing: set[asyncio.Future[None]] = set()
+        self._writing: set[asyncio.Future[object]] = set()
+        # One thread, so that what is done to a record or folder is done in the order in which it was asked for.
+        self._hand = ThreadPoolExecutor(1, "drydock-layers")
 
     def open(self) -> None:
         """Find what is there; whatever a crash left half-made goes. Environments name theirs before any is evicted."""
@@ -73,6 +76,7 @@ class Layers:
     async def close(self) -> None:
         if self._writing:
             await asyncio.wait(self._writing)
+        self._hand.shutdown()
 
     def all(self) -> list[Tree]:
         return list(self._by_key.values())
@@ -102,12 +106,12 @@ class Layers:
             self._drop(old)
         folder.rename(self._store / tree.key)
         self._by_key[tree.key] = self._by_request[tree.request] = tree
-        self._in_thread(functools.partial(self._write, tree))
+        self.later(functools.partial(self._write, tree))
         return self.take(tree)
 
     def discard(self, folder: Path) -> None:
         """A tree that did not become a layer, or no longer is one. No file in it is anybody's but ours."""
-        self._in_thread(functools.partial(shutil.rmtree, folder, True))
+        self.later(functools.partial(shutil.rmtree, folder, True))
 
     def take(self, tree: Tree) -> Tree:
         """It stays until it is given back as often as it was taken."""
@@ -175,17 +179,15 @@ class Layers:
         if tree.key not in self._by_key:  # evicted meanwhile
             (self._records / f"{tree.key}.json").unlink(missing_ok=True)
 
-    def _in_thread(self, work: Callable[[], object]) -> None:
-        async def run() -> None:
-            await asyncio.to_thread(work)
+    def later(self, work: Callable[[], object]) -> None:
+        """On the disk, which may keep us waiting, and so not here."""
+        doing = asyncio.get_running_loop().run_in_executor(self._hand, work)
+        self._writing.add(doing)
+        doing.add_done_callback(self._over)
 
-        task = asyncio.get_running_loop().create_task(run())
-        self._writing.add(task)
-        task.add_done_callback(self._over)
-
-    def _over(self, task: asyncio.Future[None]) -> None:
-        self._writing.discard(task)
-        if not task.cancelled() and isinstance(wrong := task.exception(), Exception):
+    def _over(self, doing: asyncio.Future[object]) -> None:
+        self._writing.discard(doing)
+        if not doing.cancelled() and isinstance(wrong := doing.exception(), Exception):
             self._log.error("layer_not_written", wrong)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -135,7 +136,11 @@ class Packages:
     ) -> tuple[Tree, bool]:
         """The layer of a list, taken, and whether it was there."""
         installer = self._installers[wanted.ecosystem]
-        grant = await self.indexes.grant(wanted.ecosystem, wanted.index)
+        try:
+            async with asyncio.timeout(within_s):
+                grant = await self.indexes.grant(wanted.ecosystem, wanted.index)
+        except TimeoutError:
+            raise InstallFailed(f"timed out after {within_s:g} seconds") from None
         key = request_key(wanted, grant, installer.runtime)
         known = self.layers.find(key)
         if known is not None:
