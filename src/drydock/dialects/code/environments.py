@@ -54,6 +54,7 @@ class EnvironmentDoors:
         if not requirements:
             raise Invalid("requirements is required", where="requirements")
         specifiers.check(requirements, ecosystem, urls=self._installing.packages.allows_urls)
+        index = index if ecosystem == "pypi" else None
         if index is not None:
             self._installing.packages.indexes.check(index, ecosystem, "python_index")
         return Name(owner, name), Wanted.of(ecosystem, requirements, index)

@@ -86,6 +86,7 @@ def _wanted(
     if ecosystem is None:
         return None
     specifiers.check(requirements, ecosystem, urls=urls)
+    index = index if ecosystem == "pypi" else None
     if index is not None:
         packages_of(executor).indexes.check(index, ecosystem, "python_index")
     if name is not None:
