@@ -166,7 +166,12 @@ class GitBox:
         if self.courier is not None and self.courier.failure is not None:
             raise self.courier.failure
         cut = "it has more to say than is kept" if ended.stdout_cut else ""
-        why = _WHY.get(ended.reason) or cut or words(program.stderr()) or f"git ended with {ended.exit_code}"
+        why = (
+            _WHY.get(ended.reason)
+            or cut
+            or words(program.stderr() + program.stdout()[-4096:])
+            or f"git ended with {ended.exit_code}"
+        )
         remedy = "Have an operator raise DRYDOCK_CLONE_BYTES." if ended.reason == "disk_limit" else None
         raise RepositoryFailed(
             f"{doing or 'the repository'}: {why}", hint=remedy, retryable=ended.reason in ("box_failed", "timeout")
@@ -192,7 +197,11 @@ class GitBox:
 
 
 def words(said: bytes) -> str:
-    """The last of git's own words that say why, printable and short. No secret is in them: git never knew one."""
+    """Git's own words that say why, printable and short. No secret is in them: git never knew one."""
     lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith(("fatal:", "error:", "!", "remote:"))] or lines
-    return _SHOWN.sub(" ", told[-1])[:300].removeprefix("fatal: ").replace(URL, "the remote") if told else ""
+    for mark in ("!", "fatal:", "error:", ""):
+        if told := [line for line in lines if line.startswith(mark) and not line.startswith("remote:")]:
+            break
+    theirs = " ".join(line.removeprefix("remote:").strip() for line in lines if line.startswith("remote:"))
+    ours = told[-1].removeprefix("fatal: ").replace(URL, "the remote") if told else ""
+    return _SHOWN.sub(" ", f"{ours[:200]} (the remote says: {theirs[:200]})" if theirs else ours[:300])

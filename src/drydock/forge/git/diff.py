@@ -79,10 +79,10 @@ _DOING = "the change could not be shown"
 
 
 def _read(told: bytes) -> Iterator[Changed]:
-    """First a line for each file with modes, then one with its counts, in the same order."""
+    """First modes and names of each file, then its counts, unless white space is all that changed in it."""
     fields = iter(told.decode("utf-8", "surrogateescape").split("\0"))
     raw: list[tuple[list[str], str | None, str]] = []
-    counts: list[tuple[str, str]] = []
+    counts: dict[str, tuple[str, str]] = {}
     for field in fields:
         if field.startswith(":"):
             about, first = field[1:].split(" "), next(fields)
@@ -90,10 +90,13 @@ def _read(told: bytes) -> Iterator[Changed]:
             raw.append((about, first if moved else None, next(fields) if moved else first))
         elif field:
             added, removed, path = field.split("\t", 2)
-            counts.append((added, removed))
             if not path:  # of a rename both names follow
-                next(fields), next(fields)
-    for (about, old_path, path), (added, removed) in zip(raw, counts, strict=True):
-        binary = added == "-"
-        lines = (0, 0) if binary else (int(added), int(removed))
-        yield Changed(path, _KINDS[about[4][0]], old_path, about[0], about[1], binary, *lines)
+                next(fields)
+                path = next(fields)
+            counts[path] = (added, removed)
+    for about, old_path, path in raw:
+        if path in counts:
+            added, removed = counts[path]
+            binary = added == "-"
+            lines = (0, 0) if binary else (int(added), int(removed))
+            yield Changed(path, _KINDS[about[4][0]], old_path, about[0], about[1], binary, *lines)

@@ -25,13 +25,13 @@ class Ignores:
             await self._learn(more)
         if not self._known or not entries:
             return set()
-        # The slash says to git that it is a folder: in its box there is none.
-        asked = [each.path + b"/" if each.kind == "folder" else each.path for each in entries]
+        # A dot before it, lest its own first character be taken for pathspec magic. The slash behind it says that it
+        # is a folder: in git's box there is none.
+        asked = [b"./%b/" % each.path if each.kind == "folder" else b"./" + each.path for each in entries]
         argv = [GIT, f"--work-tree={TREE}", "-c", "core.bare=false", "check-ignore", "-z", "--stdin", "--no-index"]
-        done = await self._box.run(
-            argv, stdin=b"\0".join(asked) + b"\0", doing="what is ignored could not be told", code=1
-        )
-        return {path.rstrip(b"/") for path in done.out.split(b"\0") if path}
+        stdin, env = b"\0".join(asked) + b"\0", {"GIT_LITERAL_PATHSPECS": "0"}
+        done = await self._box.run(argv, stdin=stdin, env=env, doing="what is ignored could not be told", code=1)
+        return {path.removeprefix(b"./").rstrip(b"/") for path in done.out.split(b"\0") if path}
 
     async def _learn(self, more: Mapping[bytes, bytes]) -> None:
         script = '[ $1 = yes ] || rm -rf -- "$0"; mkdir -p -- "$0"'

@@ -12,7 +12,7 @@ from typing import Literal
 
 from drydock.box.collect import open_beneath
 from drydock.errors import RepositoryFailed
-from drydock.forge.git.names import BadName, is_git, wrong_with
+from drydock.forge.git.names import BadName, wrong_with
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY
 IGNORE_BYTES = 1 << 20
@@ -45,6 +45,10 @@ class Level:
     """Path of each .gitignore among them, and what is in it."""
     left_out: list[LeftOut]
 
+    @property
+    def seen(self) -> int:
+        return len(self.entries) + len(self.left_out)
+
 
 def left_out(path: bytes, why: Why) -> LeftOut:
     return LeftOut(path[:400].decode("utf-8", "replace"), why)
@@ -67,11 +71,11 @@ def opened(root: int, folder: str) -> Iterator[int]:
 
 
 def level(root: int, folder: str, paths: Sequence[bytes], most: int) -> Level:
-    """List these folders of the repository's. Stops at `most` entries; whoever asks looks at how many there are."""
+    """List these folders of the repository's. Stops beyond `most` names; whoever asks looks at how many there are."""
     found = Level([], {}, [])
     with opened(root, folder) as top:
         for path in paths:
-            if len(found.entries) > most:
+            if found.seen > most:
                 break
             try:
                 _list(top, path, found, most)
@@ -85,7 +89,7 @@ def _list(top: int, path: bytes, found: Level, most: int) -> None:
     try:
         with os.scandir(fd) as names:
             for each in names:
-                if len(found.entries) > most:
+                if found.seen > most:
                     return
                 name = os.fsencode(each.name)
                 whole = path + b"/" + name if path else name
@@ -95,7 +99,7 @@ def _list(top: int, path: bytes, found: Level, most: int) -> None:
 
 
 def _add(folder: int, name: str, path: bytes, found: Level) -> None:
-    if is_git(os.fsencode(name)) and name == ".git":
+    if name == ".git":
         return  # the tenant's own, which it may do with as it likes
     try:
         about = os.stat(name, dir_fd=folder, follow_symlinks=False)

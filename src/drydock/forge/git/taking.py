@@ -49,7 +49,7 @@ def hash_all(root: int, folder: str, entries: Sequence[Entry], known: set[bytes]
             if before is not None and before[0] == entry.stamp:
                 sha = before[1]
             else:
-                data = read(top, entry, most)
+                data = read(top, entry, most) if entry.stamp[1] <= most else None
                 if data is None:
                     taken.left_out.append(left_out(entry.path, "too_large" if entry.stamp[1] > most else "unreadable"))
                     continue

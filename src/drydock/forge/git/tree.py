@@ -21,6 +21,8 @@ from drydock.forge.git.scan import Entry, LeftOut, level
 from drydock.forge.git.taking import Memory, Object, Taken, hand_over, hash_all
 
 LINK = b"160000"
+LEFT_OUT = 1000
+"""Paths that are told; a tenant can make as many as the disk has inodes."""
 FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 _SPREAD = """\
 set -e
@@ -70,7 +72,11 @@ class Trees:
     def __init__(self, box: GitBox, bounds: Bounds) -> None:
         self._box, self._bounds = box, bounds
         self._base: dict[bytes, Object] = {}
+        self._tracked: set[bytes] = set()
+        """Paths of the base's files, and of the folders that these lie in."""
+        self._modules: set[bytes] = set()
         self._known: set[bytes] = set()
+        """Hashes of blobs that git has."""
         self._memories: WeakKeyDictionary[HeldBox, dict[str, Memory]] = WeakKeyDictionary()
         self._numbers = itertools.count(1)
 
@@ -90,6 +96,9 @@ class Trees:
             mode, _, sha = about.split(b" ")
             self._base[path] = (mode, sha)
         self._known |= {sha for mode, sha in self._base.values() if mode != LINK}
+        self._modules = {path for path, (mode, _) in self._base.items() if mode == LINK}
+        folders = {path[:at] for path in self._base for at, byte in enumerate(path) if byte == 0x2F}
+        self._tracked = folders | self._base.keys()
 
     async def into(self, held: HeldBox, folder: str, *, base: str, tree: str, branch: str) -> None:
         """Spread `tree` out in a new folder of the work folder, with a repository of the tenant's own at `base`."""
@@ -126,27 +135,25 @@ class Trees:
             await self._import(held, where, taken)
         links = {path: each for path, each in self._base.items() if each[0] == LINK and path in folders}
         sha = await self._write({**taken.objects, **links})
-        return Tree(sha, tuple(left + taken.left_out))
+        return Tree(sha, tuple((left + taken.left_out)[:LEFT_OUT]))
 
     async def _scan(self, held: HeldBox, where: str) -> tuple[list[Entry], list[LeftOut]]:
         """Level by level, so that nobody walks through a folder that is ignored."""
         found: list[Entry] = []
         left: list[LeftOut] = []
         paths, ignores, most = [b""], Ignores(self._box), self._bounds.files
-        tracked = {path[:at] for path in self._base for at, byte in enumerate(path) if byte == 0x2F} | self._base.keys()
-        modules = {path for path, (mode, _) in self._base.items() if mode == LINK}
         while paths:
             here = await held.look(lambda root, paths=paths: level(root, where, paths, 4 * most))  # type: ignore[misc]
             ignored = await ignores.among([each for each in here.entries if each.path not in self._base], here.ignores)
-            kept = [each for each in here.entries if each.path not in ignored or each.path in tracked]
+            kept = [each for each in here.entries if each.path not in ignored or each.path in self._tracked]
             found += kept
             left += here.left_out
-            if len(found) > most or len(here.entries) > 4 * most:
+            if len(found) + len(left) > most or here.seen > 4 * most:
                 raise RepositoryFailed(
                     f"the repository's folder holds more than {most} files",
                     hint="Name what is made by tools in .gitignore; it is left out then.",
                 )
-            paths = [each.path for each in kept if each.kind == "folder" and each.path not in modules]
+            paths = [each.path for each in kept if each.kind == "folder" and each.path not in self._modules]
         return found, left
 
     async def _import(self, held: HeldBox, where: str, taken: Taken) -> None:
