@@ -112,7 +112,9 @@ class Writer:
         older = self._waiting.get(row.id)
         self._waiting[row.id] = _Waiting(older.ticket if older else self._ticket, row)
         self._bytes += _size(row) - (_size(older.row) if older else 0)
-        self._changed.notify_all()
+        # The first record starts the thread's wait for more; of those between, waking it would tell it nothing.
+        if len(self._waiting) == 1 or self._ripe():
+            self._changed.notify_all()
 
     def _oldest(self) -> int:
         for group in (self._writing, self._waiting):
