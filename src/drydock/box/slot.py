@@ -86,6 +86,7 @@ class Slot:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
         built = wall.build(
             self._yard.host.interpreter,
+            self._yard.inside,
             str(self._yard.store),
             self._disk.folder if self._disk else None,
             self._yard.runsc is not None,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-INSIDE = Path(__file__).parent / "inside"
 UID_INSIDE = 1000
 HOSTNAME = "sandbox"
 NAMESPACES = ("pid", "net", "ipc", "uts")
@@ -53,8 +52,16 @@ class Wall:
     """As root: host folder -> place inside, bound by the launcher before it gives up root."""
 
 
-def build(interpreter: Interpreter, store: str, disk: str | None, gvisor: bool = False) -> Wall:
-    """With `gvisor` the launcher has made a user namespace already, in which a box has several uids.
+def build(
+    interpreter: Interpreter,
+    inside: Sequence[tuple[str, str]],
+    store: str,
+    disk: str | None,
+    gvisor: bool = False,
+) -> Wall:
+    """`inside` are our own programs, compiled, and their places.
+
+    With `gvisor` the launcher has made a user namespace already, in which a box has several uids.
 
     `store` is the folder of read-only trees, which every box takes out of its sight again.
 
@@ -95,8 +102,7 @@ def build(interpreter: Interpreter, store: str, disk: str | None, gvisor: bool =
     to += ["--dir", "/tmp"] if gvisor else ["--symlink", "/box/tmp", "/tmp"]
     for place in LAYER_PLACES:
         to += ["--dir", place]
-    files = [(str(path), f"/drydock/_drydock/{path.name}") for path in sorted(INSIDE.glob("*.py"))]
-    files.append((str(INSIDE / "__main__.py"), "/drydock/__main__.py"))
+    files = [*inside]
     files += [("/etc/" + name, "/etc/" + name) for name in SHARED_ETC_FILES if os.path.isfile("/etc/" + name)]
     staged = [(folder, folder) for folder in interpreter.folders]
     staged.append((store, "/store"))

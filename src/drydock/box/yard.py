@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from drydock.box import host
 from drydock.box.cgroup import Cgroup
+from drydock.box.compiled import compile_inside
 from drydock.box.gvisor import Runsc
 from drydock.box.host import Host, Uids
 from drydock.box.limits import Limits
@@ -25,6 +27,8 @@ class Yard:
     """Of a box for which nobody asks for others."""
     uids: Uids
     log: Log
+    inside: Sequence[tuple[str, str]]
+    """Our own programs in a box: see compiled.py."""
     store: Path
     """Read-only trees that boxes may be given, each a folder; see Program.layers."""
     spawner: Executor
@@ -52,6 +56,7 @@ class Yard:
             limits,
             Uids(uid_base),
             log,
+            compile_inside(found.interpreter.path, data.resolve() / "inside"),
             make_store(data),
             ThreadPoolExecutor(1, "drydock-spawner"),
         )

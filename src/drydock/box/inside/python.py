@@ -59,9 +59,11 @@ def run(script: str, cwd: str) -> NoReturn:
 
 def _compile(script: str) -> types.CodeType:
     fd = os.open(script, os.O_RDONLY | os.O_CLOEXEC)
-    parts = []
-    while part := os.read(fd, 1 << 20):
+    # By its size: a buffer for more would be mapped and given back, twice.
+    parts, left = [], os.fstat(fd).st_size
+    while left > 0 and (part := os.read(fd, left)):
         parts.append(part)
+        left -= len(part)
     os.close(fd)
     return compile(b"".join(parts), script, "exec", dont_inherit=True)
 
