@@ -128,7 +128,9 @@ class Settings(BaseModel):
         "", "Folders, as `/srv/git,/home/me`, below which repositories of this machine are cloned."
     )
     git_seconds: Number = _knob(600.0, "Seconds that one command of git may take, a clone for instance.", gt=0)
-    clone_bytes: Whole = _knob(2048 * MIB, "Largest repository in bytes; its disk is three times that.", ge=MIB)
+    clone_bytes: Whole = _knob(
+        2048 * MIB, "Largest repository in bytes, packed and spread out alike; its disk is three times that.", ge=MIB
+    )
     commit_name: str = _knob("Drydock", "Author of the commits that runs deliver.", min_length=1)
     commit_email: str = _knob("drydock@localhost", "Address of that author.", min_length=1)
     protected_branches: str = _knob(

@@ -8,7 +8,7 @@ import ssl
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -21,6 +21,10 @@ from tests.standins.index import Host, Page
 
 PUBLIC = "93.184.215.14"
 OTHER = "151.101.1.223"
+
+
+class Listening(Protocol):
+    port: int
 
 
 class Authority:
@@ -86,7 +90,7 @@ class World:
         self._hosts.append(host)
         return host
 
-    def place(self, host: Host, at: str, port: int) -> None:
+    def place(self, host: Listening, at: str, port: int) -> None:
         self._ports[(at, port)] = host.port
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:

@@ -349,6 +349,19 @@ def test_another_tree_is_spread_out_over_the_base(bench: Bench, repository: Repo
     assert said == ".git\n.gitignore\nsrc\nx\n D README.md\n?? .gitignore\n?? x\n"
 
 
+def test_two_boxes_are_filled_and_emptied_side_by_side(bench: Bench, repository: Repository, box: HeldBox) -> None:
+    other = bench.box()
+
+    async def go() -> list[Tree]:
+        await asyncio.gather(
+            repository.into(other, "one"), repository.into(other, "two"), repository.into(box, "three")
+        )
+        return await asyncio.gather(*(repository.tree_from(each, name) for each, name in
+                                      ((other, "one"), (other, "two"), (box, "three"), (box, "repo"))))  # fmt: skip
+
+    assert len({tree.sha for tree in bench.run(go())}) == 1
+
+
 def test_a_box_without_room_is_told(bench: Bench) -> None:
     bench.forge.create("acme/demo", {"big": os.urandom(12 << 20)})
     repository = bench.clone()

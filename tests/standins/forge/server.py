@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import ssl
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -73,7 +74,7 @@ class Exchange(BaseHTTPRequestHandler):
 
 
 class Forge:
-    def __init__(self, name: str = "127.0.0.1") -> None:
+    def __init__(self, name: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
         self.asked: list[Asked] = []
         self.tokens = Tokens()
         self.repositories: dict[str, BareRepository] = {}
@@ -86,6 +87,9 @@ class Forge:
         self._server = ThreadingHTTPServer((name, 0), type("BoundExchange", (Exchange,), {"forge": self}))
         self._server.daemon_threads = True
         self._server.handle_error = lambda request, client_address: None  # type: ignore[method-assign]
+        if tls is not None:
+            # The handshake belongs to the connection's own thread: a slow client must not keep others waiting.
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self.port: int = self._server.server_address[1]
         self.host = f"{name}:{self.port}"
         self.origin = f"http://{self.host}"

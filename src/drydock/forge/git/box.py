@@ -184,7 +184,7 @@ class GitBox:
 
     async def _prepare(self) -> None:
         script = (
-            'set -e; [ -e "$GIT_DIR/HEAD" ] || git init -q --bare --template= -b none "$GIT_DIR"; '
+            'set -e; rm -rf "$TMPDIR"/*; [ -e "$GIT_DIR/HEAD" ] || git init -q --bare --template= -b none "$GIT_DIR"; '
             'mkdir -p "$GIT_DIR/info"; printf %s "$CONFIG" >"$GIT_DIR/config"; printf %s "$ATTRIBUTES" '
             '>"$GIT_DIR/info/attributes"; rm -f "$GIT_DIR"/*.lock'
         )

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -74,7 +74,7 @@ class Repository:
         self.default_branch = ""
         self._terms, self._home, self._box = terms, home, box
         self._end = RemoteEnd(box, source, terms.dialer, terms.clone_bytes)
-        self._trees = Trees(box, terms.bounds)
+        self._trees = Trees(box, replace(terms.bounds, spread_bytes=terms.clone_bytes))
 
     @classmethod
     async def clone(

@@ -65,7 +65,7 @@ def hash_all(root: int, folder: str, entries: Sequence[Entry], known: set[bytes]
 def hand_over(root: int, folder: str, taken: Taken, pipe: int, most: int) -> dict[bytes, bytes]:
     """Write what is new as `git fast-import` reads it, and close the pipe. The hash of what was written, by path."""
     written = {}
-    with opened(root, folder) as top, open(pipe, "wb", buffering=AT_ONCE) as out:
+    with open(pipe, "wb", buffering=AT_ONCE) as out, opened(root, folder) as top:
         out.write(b"feature done\n")
         for entry in taken.new:
             data = read(top, entry, most)

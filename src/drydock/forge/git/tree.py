@@ -26,8 +26,9 @@ LEFT_OUT = 1000
 FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(?:/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 _SPREAD = """\
 set -e
-out=$TMPDIR/spread
-rm -rf "$out"; mkdir -p "$out/.git"
+out=$TMPDIR/spread-$$
+trap 'rm -rf "$out"' EXIT
+mkdir -p "$out/.git"
 cp -Rl "$GIT_DIR/objects" "$out/.git/"
 [ ! -f "$GIT_DIR/shallow" ] || cp "$GIT_DIR/shallow" "$out/.git/"
 export GIT_DIR=$out/.git GIT_WORK_TREE=$out
@@ -43,7 +44,6 @@ git config user.name agent
 git config user.email agent@localhost
 unset GIT_DIR GIT_WORK_TREE
 tar --create --file=- --format=posix -C "$out" .
-rm -rf "$out"
 """
 _UNPACK = 'mkdir -p "$1" && exec tar --extract --file=- --no-same-owner -C "$1"'
 
@@ -57,6 +57,8 @@ class Bounds:
     """The largest file that forges take."""
     new_bytes: int = 1 << 30
     """Of all files that git has not got yet."""
+    spread_bytes: int = 2 << 30
+    """Of all files of the base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +81,29 @@ class Trees:
         """Hashes of blobs that git has."""
         self._memories: WeakKeyDictionary[HeldBox, dict[str, Memory]] = WeakKeyDictionary()
         self._numbers = itertools.count(1)
+        self._turn = asyncio.Lock()
 
     async def learn(self, base: str) -> None:
         """What the tree that tenants begin with holds: it stays tracked, ignored or not."""
         most = self._bounds.files
-        script = 'git ls-tree -r -z --full-tree "$0" | head -z -n "$1"'
+        script = 'git ls-tree -r -l -z --full-tree "$0" | head -z -n "$1"'
         doing = "the base cannot be read"
         await self._box.git("rev-parse", "--verify", "--quiet", base + "^{tree}", doing=doing)
         done = await self._box.run(["/bin/sh", "-c", script, base, str(most + 1)], doing=doing)
         lines = done.out.split(b"\0")
         if len(lines) > most + 1:  # a few small objects can name the same tree a billion times
             raise RepositoryFailed(f"the repository holds more than {most} files", hint="Clone a smaller one.")
-        self._base = {}
+        self._base, size = {}, 0
         for line in filter(None, lines):
             about, _, path = line.partition(b"\t")
-            mode, _, sha = about.split(b" ")
+            mode, _, sha, length = about.split()
             self._base[path] = (mode, sha)
+            size += int(length) if length.isdigit() else 0
+        if size > self._bounds.spread_bytes:  # and a few kilobytes can be unpacked to gigabytes
+            raise RepositoryFailed(
+                f"the repository's files are {size} bytes, and at most {self._bounds.spread_bytes} are spread out",
+                hint="Have an operator raise DRYDOCK_CLONE_BYTES.",
+            )
         self._known |= {sha for mode, sha in self._base.values() if mode != LINK}
         self._modules = {path for path, (mode, _) in self._base.items() if mode == LINK}
         folders = {path[:at] for path in self._base for at, byte in enumerate(path) if byte == 0x2F}
@@ -122,7 +131,11 @@ class Trees:
 
     async def take(self, held: HeldBox, folder: str, *, anew: bool = False) -> Tree:
         """The folder as a tree object. `anew` reads every file, whatever its times say."""
-        where = f"work/{plain(folder)}"
+        async with self._turn:
+            return await self._take(held, plain(folder), anew)
+
+    async def _take(self, held: HeldBox, folder: str, anew: bool) -> Tree:
+        where = f"work/{folder}"
         entries, left = await self._scan(held, where)
         folders = {each.path for each in entries if each.kind == "folder"}
         files = [each for each in entries if each.kind != "folder"]
