@@ -34,13 +34,16 @@ class BoxSite:
         self._numbers = itertools.count(1)
 
     @classmethod
-    async def open(cls, yard: Yard, home: Path, files: dict[str, str]) -> BoxSite:
-        box = await HeldBox.open(yard, home, Limits(), disk_bytes=32 * MIB)
+    async def open(cls, yard: Yard, home: Path) -> BoxSite:
+        return cls(await HeldBox.open(yard, home, Limits(), disk_bytes=32 * MIB))
+
+    async def fill(self, files: dict[str, str]) -> None:
+        """Nothing but these files in the repository."""
+        await self.box.run(Program(argv=["/bin/rm", "-rf", REPO, "/box/home/x"], env=ENV))
         contents = {f"{WORK}/{REPO}/{name}": text.encode() for name, text in files.items()}
         folders = [REPO, *(f"{REPO}/{parent}" for name in files for parent in _parents(name))]
-        begun = await box.run(Program(argv=["/bin/true"], files=contents, folders=folders, env=ENV))
-        assert begun.ended.result().reason == "completed", begun.ended.result()
-        return cls(box)
+        filled = await self.box.run(Program(argv=["/bin/true"], files=contents, folders=folders, env=ENV))
+        assert filled.ended.result().reason == "completed", filled.ended.result()
 
     async def run(
         self,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+import io
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from drydock.agent.action import action
 from drydock.agent.bench import Bench
@@ -15,11 +17,12 @@ from drydock.agent.ledger import Ledger
 from drydock.agent.plan import Plan
 from drydock.agent.task import Task
 from drydock.agent.tools.table import ACTS
+from drydock.box.limits import Limits
+from drydock.box.yard import Yard
+from drydock.observe.log import Log
 from tests.agent.boxed import BoxSite
 from tests.agent.notebook import Notebook, NotebookDesk
-from tests.box.conftest import Fleet, fleet
-
-__all__ = ["fleet"]
+from tests.box.conftest import PYTHON, Fleet
 
 FILES = {
     "README.md": "# Sums\n\nAdds numbers.\n",
@@ -57,19 +60,25 @@ class Rig:
         return done.stdout.decode()
 
 
-@pytest.fixture
-def open_site(fleet: Fleet, tmp_path: Path) -> Iterator[Callable[[dict[str, str]], BoxSite]]:
-    sites: list[BoxSite] = []
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """One for a file of tests: what they leave in the repository is taken away between them."""
+    said = io.StringIO()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        yard = Yard.open(PYTHON, tmp_path_factory.mktemp("data"), 330_000, Limits(), Log("debug", said))
+        yield Fleet(yard, runner, said)
+        yard.close()
 
-    def made(files: dict[str, str]) -> BoxSite:
-        sites.append(fleet.run(BoxSite.open(fleet.yard, tmp_path / f"site-{len(sites)}", files)))
-        return sites[-1]
 
+@pytest.fixture(scope="module")
+def site(fleet: Fleet, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoxSite]:
+    made = fleet.run(BoxSite.open(fleet.yard, tmp_path_factory.mktemp("site") / "home"))
     yield made
-    for site in sites:
-        fleet.run(site.box.discard())
+    fleet.run(made.box.discard())
 
 
 @pytest.fixture
-def rig(fleet: Fleet, open_site: Callable[[dict[str, str]], BoxSite]) -> Rig:
-    return Rig(fleet, open_site(FILES))
+def rig(fleet: Fleet, site: BoxSite) -> Rig:
+    fleet.run(site.fill(FILES))
+    site.networked.clear()
+    return Rig(fleet, site)

@@ -6,6 +6,9 @@
     agent.py     what an agent is: it plans, and it works until it has finished
     task.py      what was asked, and how much of it may be used up
     plan.py      a plan as free text, read into steps, files, validation commands and risks
+    loop.py      an agent over any model: it decides, tools act, it sees what came of it
+    talk.py      the conversation; context.py what is told of a repository, strategy.py how to go about it
+    stories.py   what owners want done (prd.json); tracker.py marks it and writes progress.txt
     action.py    the tools' names and fields, and one decision of a model; answers.py reads its words into them
     bench.py     what a tool works with; ledger.py counts, budget.py asks for more, failed.py says why it ended
     hand.py      one request to the helper in the box (inside/)

@@ -60,5 +60,8 @@ class Process:
 
     command: str
     index: int
+    """Among the run's commands."""
+    at_site: int = 0
+    """Its number there; the model's number of it is its place in the bench."""
     cursor: int = 0
     ended: bool = False

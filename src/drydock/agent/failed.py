@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from drydock.errors import DrydockError
+from typing import ClassVar, Literal
 
 
-class AgentFailed(DrydockError):
-    """The agent came to no finish: it kept failing or going in circles."""
+class AgentFailed(Exception):
+    """The agent came to no finish: it kept failing or went in circles."""
 
-    code = "agent_failed"
-    status = 500
-    hint = "Look at the last steps of the run; a narrower task or another model may help. The work so far is kept."
+    cause: ClassVar[Literal["agent_failed", "max_turns", "budget"]] = "agent_failed"
+    """In the vocabulary that all doors share."""
     error_type: ClassVar[str] = "agent_loop_error"
-    """Its name in contract polychat, 3.3."""
+    """In contract polychat, 3.3."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class MaxTurns(AgentFailed):
     """The budget of steps or commands is used up."""
 
-    code = "max_turns"
-    hint = "Continue the run, or start it again with a larger budget. The work so far is kept."
+    cause = "max_turns"
     error_type = "model_response_error"
 
 
 class BudgetSpent(AgentFailed):
     """The budget of time, tokens or money is used up."""
 
-    code = "budget"
-    hint = "Continue the run, or start it again with a larger budget. The work so far is kept."
+    cause = "budget"
+
+
+class NoPlan(AgentFailed):
+    """The model's plan was empty."""
+
+    error_type = "model_response_error"

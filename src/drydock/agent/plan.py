@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from drydock.agent.lines import SHELLS, fences, outside_fences
 
 _HEADING = re.compile(
-    r"^\s*(?:#{1,6}\s+(?P<hash>.+?)\s*#*|(?:\d+[.)]\s+)?\*\*(?P<bold>[^*]+)\*\*:?|(?P<plain>[A-Z][\w ,/&-]{2,50}):)\s*$"
+    r"^\s*(?:#{1,6}\s+(?P<hash>.+?)\s*#*"
+    r"|(?:\d+[.)]\s+)?\*\*(?P<bold>[^*]+)\*\*:?"
+    r"|(?:\d+[.)]\s+)?(?P<plain>[A-Z][\w/&-]*(?: [\w/&-]+){0,2}):"
+    r"|(?P<bare>(?i:validation commands)))\s*$"
 )
 _ITEM = re.compile(r"^\s*(?:[-*+]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)(.+)$")
 _PATH = re.compile(r"`([^`\s]+)`|(?<![\w/.-])((?:[\w.-]+/)*[\w-]+\.[A-Za-z][A-Za-z0-9]{0,7})(?![\w/])")
@@ -60,8 +63,8 @@ def _sections(text: str) -> list[tuple[str, list[str]]]:
             fence = "" if fence else mark[1]
         found = None if fence or mark else _HEADING.match(line)
         if found:
-            title = found["hash"] or found["bold"] or found["plain"]
-            sections.append((title.strip(" *:`").lower(), []))
+            title = next(text for text in found.groups() if text)
+            sections.append((re.sub(r"^\d+[.)]\s*", "", title.strip(" *:`").lower()), []))
         else:
             sections[-1][1].append(line)
     return sections

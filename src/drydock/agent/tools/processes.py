@@ -36,10 +36,11 @@ async def start_process(bench: Bench, action: Action) -> Observation:
         argv = [SHELL, "-c", command]
         return await bench.site.start(argv, read_only=bench.read_only, network=verdict.wants_network)
 
-    number = await bench.desk.once(bench.name("start"), act, interrupted=lambda: 0)
-    if not number:
+    process.at_site = await bench.desk.once(bench.name("start"), act, interrupted=lambda: 0)
+    if not process.at_site:
         await ended(bench, _about(bench, process), INTERRUPTED)
         return Observation(f"Command: {command}\nIt was not started: the server restarted meanwhile.")
+    number = len(bench.processes) + 1
     bench.processes[number] = process
     await bench.checkpoint("command")
     return Observation(f"Process {number} was started: {command}\nread_output shows what it writes.")
@@ -53,7 +54,7 @@ async def send_input(bench: Bench, action: Action) -> Observation:
 
     async def act() -> str:
         try:
-            await bench.site.send(number, data, close=close)
+            await bench.site.send(bench.processes[number].at_site, data, close=close)
         except BrokenPipeError:
             return "it reads no more input"
         except Gone:
@@ -94,8 +95,8 @@ async def _hear(bench: Bench, number: int, *, wait_s: float, stop: bool = False)
 
     async def act() -> dict[str, Any]:
         try:
-            done = await bench.site.stop(number) if stop else None
-            heard = await bench.site.hear(number, process.cursor, wait_s=wait_s)
+            done = await bench.site.stop(process.at_site) if stop else None
+            heard = await bench.site.hear(process.at_site, process.cursor, wait_s=wait_s)
         except Gone:
             return {"lost": True}
         for at in range(0, len(heard.text), FRAME):
