@@ -15,6 +15,7 @@ import click
 from drydock import errors, settings
 from drydock.api.executions.events import Kind
 from drydock.api.openapi import NATIVE, SERVICE, document
+from drydock.api.runs.openapi import RUNS
 from drydock.cli.main import root
 from drydock.dialects.openapi import bare_paths, code_paths
 from drydock.errors import DrydockError
@@ -96,7 +97,7 @@ EVENTS: Mapping[Kind, tuple[str, str]] = {
 
 def routes() -> Mapping[str, Mapping[str, Any]]:
     """Path, method and operation of the whole server, as /openapi.json shows them."""
-    paths: Mapping[str, Mapping[str, Any]] = document(NATIVE, code_paths("/code"), bare_paths(), SERVICE)["paths"]
+    paths: Mapping[str, Mapping[str, Any]] = document(NATIVE, RUNS, code_paths("/code"), bare_paths(), SERVICE)["paths"]
     return paths
 
 

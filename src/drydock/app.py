@@ -31,8 +31,13 @@ from drydock.api.openapi import NATIVE, SERVICE, document
 from drydock.api.pages import Pages
 from drydock.api.router import Router
 from drydock.api.running import Running
+from drydock.api.runs.control import ControlDoors
+from drydock.api.runs.doors import RunDoors
+from drydock.api.runs.openapi import RUNS
+from drydock.api.runs.orders import RunOrders
 from drydock.api.shapes import native
 from drydock.api.store_probe import StoreProbe
+from drydock.box.yard import Yard
 from drydock.code.boxed import BoxedExecutor
 from drydock.code.executor import Executor
 from drydock.dialects.bare import Bare
@@ -43,6 +48,9 @@ from drydock.dialects.forms import FORMS
 from drydock.dialects.openapi import bare_paths, code_paths
 from drydock.observe.log import Forward, Log
 from drydock.observe.metrics import Metrics
+from drydock.run.parts import Makes
+from drydock.run.room import RunRoom
+from drydock.run_joints import open_room, quota
 from drydock.settings import Settings, is_secret
 from drydock.store.database import connect
 from drydock.store.executions import Executions
@@ -59,6 +67,11 @@ class OwnedExecutor(Executor, Protocol):
         """No program can be run any more."""
         ...
 
+    @property
+    def yard(self) -> Yard | None:
+        """Where boxes are opened that runs are worked in; None while there is none."""
+        ...
+
     async def open(self) -> None:
         """Languages found, boxes parked; CannotStart when this host cannot give what the settings ask for."""
         ...
@@ -71,8 +84,11 @@ class OwnedExecutor(Executor, Protocol):
 class App:
     """All rooms. `build` opens what is on disk, `open` starts the boxes, `close` ends everything in reverse."""
 
-    def __init__(self, settings: Settings, executor: OwnedExecutor, log: Log) -> None:
+    def __init__(self, settings: Settings, executor: OwnedExecutor, log: Log, makes: Makes | None = None) -> None:
+        """`makes` gives each run its parts; without it runs are not served."""
         self.settings = settings
+        self.makes = makes
+        self.runs: RunRoom | None = None
         self.executor = executor
         self.log = log
         self.bound_host = settings.host
@@ -80,7 +96,7 @@ class App:
         with ExitStack() as owned:
             self.lock = FolderLock(settings.data)
             owned.callback(self.lock.release)
-            database = connect(settings.database, settings.data)
+            self.database = database = connect(settings.database, settings.data)
             owned.callback(database.close)
             migrate(database)
             self.objects = open_objects(settings.objects, settings.data)
@@ -129,6 +145,7 @@ class App:
         orders = Orders(settings, executor)
         EnvironmentDoors(executor, Installing(executor, self.desk), settings.body_limit).mount(under_v1, guard)
         ExecutionDoors(self.desk, archive, orders, settings.body_limit).mount(under_v1, guard)
+        self._open_runs(under_v1, guard)
         service = Router("service", native)
         self.routers = [under_code, under_v1, service]
         rest: Door = Router("bare", FORMS[settings.root])
@@ -136,7 +153,9 @@ class App:
             bare = Bare(settings, guard, code, health, executor)
             self.routers.append(bare.router)
             rest = bare
-        paths = document(NATIVE, code_paths("/code"), bare_paths() if settings.bare else {}, SERVICE)
+        paths = document(
+            NATIVE, RUNS if self.runs else {}, code_paths("/code"), bare_paths() if settings.bare else {}, SERVICE
+        )
         Pages(paths, metrics).mount(service, guard)
         mounts = Mounts(
             {
@@ -150,8 +169,20 @@ class App:
         )
         self._asgi = Border(mounts, FORMS[settings.root], self.log, metrics, lambda: self.desk.draining)
 
+    def _open_runs(self, router: Router, guard: Guard) -> None:
+        if self.makes is None:
+            return
+        settings, executor = self.settings, self.executor
+        self.runs = open_room(settings, self.database, self.objects, lambda: executor.yard, self.makes, self.log)
+        asks = RunOrders(settings, quota(settings))
+        RunDoors(self.runs.records, self.runs.admission, asks, settings.body_limit).mount(router, guard)
+        ControlDoors(self.runs.records, self.runs.control, settings.body_limit).mount(router, guard)
+        self.runs.open()
+
     async def drain(self) -> None:
         self.log.info("draining", running=self.desk.places.taken, queued=self.desk.places.queued)
+        if self.runs is not None:
+            await self.runs.drain()
         await self.desk.drain(self.settings.shutdown_grace)
 
     def hurry(self) -> None:
@@ -159,6 +190,8 @@ class App:
         self.desk.stop_all("server_shutdown")
 
     async def close(self) -> None:
+        if self.runs is not None:
+            await self.runs.close()
         await self.executor.close()
 
     def release(self) -> None:
@@ -193,9 +226,9 @@ class App:
         return caller
 
 
-def build(settings: Settings, executor: OwnedExecutor, log: Log) -> App:
+def build(settings: Settings, executor: OwnedExecutor, log: Log, makes: Makes | None = None) -> App:
     """Everything but the boxes, which `App.open` starts. CannotStart when something is in the way."""
-    return App(settings, executor, log)
+    return App(settings, executor, log, makes)
 
 
 def make_log(settings: Settings) -> Log:
@@ -203,13 +236,13 @@ def make_log(settings: Settings) -> Log:
     return Log(settings.log_level, secrets=secrets)
 
 
-def serve(settings: Settings, executor: OwnedExecutor | None = None) -> int:
+def serve(settings: Settings, executor: OwnedExecutor | None = None, makes: Makes | None = None) -> int:
     """Run the server until it is told to stop; the exit code. CannotStart before anything listens or runs."""
     log = make_log(settings)
     listener = None
     app = None
     try:
-        app = build(settings, executor or boxes(settings, log), log)
+        app = build(settings, executor or boxes(settings, log), log, makes)
         listener = listen(settings.host, settings.port)
         address = address_of(listener)
         app.lock.tell(address)

@@ -137,6 +137,23 @@ class Settings(BaseModel):
         "main,master,trunk,release/*", "Branches that no run writes, with `*` and `?`, beside the default one."
     )
 
+    # Runs
+    role: Literal["all", "api", "worker"] = _knob(
+        "all", "What this process does with runs: takes them in and carries them, or one of the two."
+    )
+    max_runs: Whole = _knob(0, "Runs that this worker carries at once; 0 is twice its processors.", ge=0)
+    run_timeout: Whole = _knob(900, "Seconds that a run gets which asks for no limit of its own.", ge=1)
+    run_max_timeout: Whole = _knob(7200, "Longest time limit of a run in seconds.", ge=1)
+    run_memory: Whole = _knob(2048 * MIB, "Memory of the box that a run works in, in bytes.", ge=64 * MIB)
+    run_disk: Whole = _knob(8192 * MIB, "Disk of the box that a run works in, in bytes.", ge=64 * MIB)
+    run_snapshot: Whole = _knob(4096 * MIB, "Largest snapshot of a run's workspace in bytes.", ge=MIB)
+    frozen_boxes: Whole = _knob(
+        20, "Paused commands that are kept frozen; beyond that a paused run's command is broken off.", ge=0
+    )
+    quota_concurrent: Whole = _knob(0, "Runs that one caller may have at once; 0 is no limit.", ge=0)
+    quota_per_minute: Whole = _knob(0, "Runs that one caller may start within a minute; 0 is no limit.", ge=0)
+    quota_per_day: Whole = _knob(0, "Runs that one caller may start within a day; 0 is no limit.", ge=0)
+
     # Boxes
     isolation: Literal["box", "gvisor", "process"] = _knob(
         "box",

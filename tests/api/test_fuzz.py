@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.standins.agent import nothing, scripted
 from tests.standins.server import Server, read_to_end
 
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
@@ -88,7 +89,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def test_no_request_that_the_document_allows_or_forbids_breaks_the_server(
     make_server: Callable[..., Server], tmp_path: Path
 ) -> None:
-    server = make_server(code_max_timeout=1, offline=True)
+    server = make_server(code_max_timeout=1, offline=True, makes=scripted(nothing))
     schemathesis = Path(sys.executable).with_name("schemathesis")
     options = ["--max-examples", "25", "--checks", CHECKS, "--workers", "1", "--no-color"]
     done = subprocess.run(

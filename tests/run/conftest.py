@@ -67,9 +67,7 @@ class House:
             raise AssertionError("this run needs no box")
 
         folder = folder_of(self._data, run)
-        return Workspace(
-            run.id, run.epoch, folder, self.objects, no_box, most_bytes=1 << 30, may_freeze=lambda one: True
-        )
+        return Workspace(run.id, run.epoch, folder, self.objects, no_box, most_bytes=1 << 30, may_freeze=lambda: True)
 
     def leave(self) -> None:
         """As a server ends that is told to."""

@@ -15,11 +15,7 @@ from drydock.run.parts import Job
 from drydock.store.run import Run
 from drydock.store.runs import Quota
 from tests.run.conftest import ME, House, kinds
-from tests.standins.agent import spec
-
-
-async def nothing(job: Job) -> str:
-    return "done"
+from tests.standins.agent import nothing, spec
 
 
 class Counted:

@@ -48,5 +48,9 @@ def scripted(work: Work) -> Makes:
     return make
 
 
+async def nothing(job: Job) -> str:
+    return "done"
+
+
 def spec(task: str = "mend it", **told: Any) -> Spec:
     return replace(Spec(task), **told)

@@ -17,6 +17,7 @@ from drydock.box.ended import Ended, Reason, signal_name
 from drydock.box.stop import Stop, StopReason
 from drydock.box.tier import Isolation
 from drydock.box.tiers import check
+from drydock.box.yard import Yard
 from drydock.code.executor import OnOutput, OnProgress, StreamName
 from drydock.code.request import ExecutionRequest, ExecutionResult, Skipped
 
@@ -34,6 +35,7 @@ class PlainExecutor:
         self.isolation: Isolation = "process"
         self.lost_promises: Sequence[str] = ("there are no walls",)
         self.packages = None
+        self.yard: Yard | None = None
         self.preinstalled: Sequence[str] = ()
         self.started = 0
         self.folders = Path(tempfile.mkdtemp(prefix="plain-"))

@@ -23,6 +23,7 @@ from drydock.code.boxed import BoxedExecutor
 from drydock.code.executor import OnOutput, OnProgress
 from drydock.code.request import ExecutionRequest, ExecutionResult
 from drydock.observe.log import Log
+from drydock.run.parts import Makes
 from drydock.settings import Settings
 
 BEGINS_WITHIN = 10
@@ -47,12 +48,14 @@ class CountingBoxes(BoxedExecutor):
 
 
 class Server:
-    def __init__(self, data: Path, executor: app.OwnedExecutor | None = None, **told: Any) -> None:
+    def __init__(
+        self, data: Path, executor: app.OwnedExecutor | None = None, makes: Makes | None = None, **told: Any
+    ) -> None:
         self.settings = Settings(**{"data": data, "port": 0, "shutdown_grace": 0.2, **told})
         self.log = io.StringIO()
         log = Log("debug", self.log)
         self._boxes = CountingBoxes(self.settings, log)
-        self.app = app.build(self.settings, executor or self._boxes, log)
+        self.app = app.build(self.settings, executor or self._boxes, log, makes)
         self._listener = listen(self.settings.host, self.settings.port)
         self.port: int = self._listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"

@@ -100,6 +100,11 @@ class BoxedExecutor:
         return {name: language.version for name, language in self._languages.items()}
 
     @property
+    def yard(self) -> Yard | None:
+        """Where held boxes are opened."""
+        return self._yard
+
+    @property
     def packages(self) -> Packages | None:
         return self._packages
 

@@ -10,10 +10,9 @@ from contextlib import suppress
 from drydock.agent.site import Done, Gone, Heard, OnOutput, Script, Stream
 from drydock.box.held_program import HeldProgram
 from drydock.box.program import CODE, HOME, TMP, WORK, Program
-from drydock.errors import BoxFailed
-from drydock.run.workspace import Workspace
+from drydock.errors import BoxFailed, Conflict
+from drydock.run.workspace import REPO, Workspace
 
-REPO = "repo"
 ENV = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": HOME,
@@ -42,10 +41,12 @@ class BoxSite:
         network: bool = False,
         on_output: OnOutput | None = None,
     ) -> Done:
-        box = await self._workspace.box()
+        interrupts = self._workspace.interrupts
         made = _program(program, stdin, read_only)
-        held = await box.start(made, wall_ms=max(1, int(timeout_s * 1000)))
+        held = await self._begin(made, max(1, int(timeout_s * 1000)))
         try:
+            if self._workspace.interrupts > interrupts:
+                held.stop("cancelled")  # meant while it was still on its way
             if not stdin:
                 held.close_stdin()
             if on_output is not None:
@@ -57,10 +58,18 @@ class BoxSite:
         return _done(held)
 
     async def start(self, argv: Sequence[str], *, read_only: bool = False, network: bool = False) -> int:
-        box = await self._workspace.box()
-        held = await box.start(_program(argv, b"", read_only), wall_ms=LONGEST_MS)
+        held = await self._begin(_program(argv, b"", read_only), LONGEST_MS)
         self._started[held.id] = held
         return held.id
+
+    async def _begin(self, program: Program, wall_ms: int) -> HeldProgram:
+        """In the box when the run is not paused; a pause may come between any two words of this."""
+        while True:
+            box = await self._workspace.box()
+            try:
+                return await box.start(program, wall_ms=wall_ms)
+            except Conflict:
+                continue
 
     async def send(self, number: int, data: bytes, *, close: bool = False) -> None:
         held = self._find(number)

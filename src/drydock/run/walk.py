@@ -18,7 +18,6 @@ OnPhase = Callable[[str], Awaitable[None]]
 async def walk(job: Job, parts: Parts, on_phase: OnPhase) -> dict[str, Any]:
     """Fields of the result of a run that came to its end."""
     await on_phase("prepare")
-    await job.desk.checkpoint("start")
     prepared = await parts.prepare.prepare(job)
     await on_phase("plan")
     plan = await parts.agency.plan(job, prepared)
@@ -50,7 +49,6 @@ async def _work(job: Job, parts: Parts, prepared: Prepared, plan: Plan, on_phase
         finish = await parts.agency.work(job, plan, repair=repair)
         plan = finish.plan
         await on_phase("gate")
-        await job.desk.checkpoint("gate")
         verdict = await parts.gate.judge(job, prepared, finish, round)
         if verdict.passed or verdict.skipped or not verdict.repair:
             break

@@ -15,8 +15,12 @@ from typing import Protocol
 
 from drydock.agent.desk import Stopped
 from drydock.box.held import HeldBox
+from drydock.box.program import Program
 from drydock.errors import BoxFailed
 from drydock.store.objects import ObjectStore
+
+REPO = "repo"
+"""The repository's folder in the box's work folder; every program of a run starts in it."""
 
 
 class OpensBox(Protocol):
@@ -33,7 +37,7 @@ class Workspace:
         opens: OpensBox,
         *,
         most_bytes: int,
-        may_freeze: Callable[[Workspace], bool],
+        may_freeze: Callable[[], bool],
     ) -> None:
         """`may_freeze` says whether this worker has room for one more frozen box."""
         self.folder = folder
@@ -44,15 +48,24 @@ class Workspace:
         self._saved: str | None = None
         self._numbers = 0
         self._touched = False
-        self._closed = False
+        self._going = asyncio.Event()
+        self._going.set()
+        self._closing: asyncio.Task[None] | None = None
+        self.interrupts = 0
+        """How often what runs was ended from outside: who is about to start a program sees that it was meant too."""
 
     @property
     def busy(self) -> bool:
         return self._box is not None and self._box.busy
 
     @property
+    def closed(self) -> bool:
+        return self._closing is not None
+
+    @property
     def frozen(self) -> bool:
-        return self._box is not None and self._box.frozen
+        """It holds a command still."""
+        return self._box is not None and self._box.frozen and self._box.busy
 
     def stands_at(self, snapshot: str) -> None:
         self._saved = snapshot
@@ -61,19 +74,23 @@ class Workspace:
         self._touched = True
 
     async def box(self) -> HeldBox:
+        """Not while the run is paused: then this waits."""
         async with self._opening:
-            if self._closed:
+            if self.closed:
                 raise Stopped("cancelled", "the run's workspace is closed")
             if self._box is None:
                 self._box = await self._open()
-            return self._box
+        await self._going.wait()
+        return self._box
 
     async def _open(self) -> HeldBox:
         """From the last snapshot; whatever an earlier life left on the disk was never recorded and is thrown away."""
         home = self.folder / "box"
         await asyncio.to_thread(shutil.rmtree, home, True)
         if self._saved is None:
-            return await self._opens(home, None)
+            box = await self._opens(home, None)
+            await box.run(Program(argv=["/bin/mkdir", REPO], env={"PATH": "/bin"}))
+            return box
         archive = self.folder / "restore.tar"
         await asyncio.to_thread(self._fetch, self._saved, archive)
         try:
@@ -91,6 +108,7 @@ class Workspace:
     async def save(self) -> str | None:
         """Keep the workspace if it may have changed since; the name under which it is kept now."""
         if self._touched and self._box is not None:
+            await self._going.wait()
             self._touched = False
             target = self.folder / "snapshot.tar"
             await self._box.snapshot(target, most_bytes=self._most_bytes)
@@ -107,28 +125,37 @@ class Workspace:
             source.unlink()
 
     def interrupt(self) -> None:
+        """End every program in it."""
+        self.interrupts += 1
         if self._box is not None:
             self._box.stop_all("cancelled")
 
     async def freeze(self) -> None:
         """In the middle of whatever runs; when too many are frozen already, what runs is broken off instead."""
+        self._going.clear()
         box = self._box
-        if box is None or box.frozen or not box.busy:
+        if box is None or box.frozen:
             return
         with suppress(BoxFailed):  # it broke: whoever waits for its program is told
-            if self._may_freeze(self):
-                await box.freeze()
-            else:
+            if box.busy and not self._may_freeze():
                 self.interrupt()
+            else:
+                await box.freeze()
 
     async def thaw(self) -> None:
         if self._box is not None:
             with suppress(BoxFailed):
                 await self._box.thaw()
+        self._going.set()
 
     async def close(self) -> None:
         """No process of it is left when this returns, and nothing of it on this machine's disk."""
-        self._closed = True
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        self._going.set()
         async with self._opening:
             box, self._box = self._box, None
         if box is not None:

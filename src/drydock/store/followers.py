@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from drydock.store.journal import MOST_READ
 from drydock.store.run import Event
@@ -32,7 +32,7 @@ class Followers:
         for listener in self._waiting.get(run, ()):
             listener.take(fresh)
 
-    async def follow(self, run: str, after: int = 0) -> AsyncIterator[Event]:
+    async def follow(self, run: str, after: int = 0) -> AsyncGenerator[Event, None]:
         """Every event after that number, those to come included, each once and in order. Ends never by itself: whoever
         follows knows which event is the last. TooSlow when too many wait."""
         listener = _Listener(after)

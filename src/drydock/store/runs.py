@@ -113,6 +113,14 @@ class Runs:
         with self._database.read() as connection:
             return [_run(row) for row in connection.execute(query)]
 
+    def list_living(self, caller: str) -> Sequence[Run]:
+        """The caller's, newest first."""
+        query = (
+            select(runs).where(runs.c.caller == caller, runs.c.ended_at.is_(None)).order_by(runs.c.created_at.desc())
+        )
+        with self._database.read() as connection:
+            return [_run(row) for row in connection.execute(query)]
+
     def claim(self, run: str, worker: str) -> Run | None:
         """Take it over: a new epoch, by which every earlier holder is locked out. None when it has ended."""
         with self._database.write() as connection:

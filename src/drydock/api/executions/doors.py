@@ -52,9 +52,9 @@ class ExecutionDoors:
         router.add("GET", "/v1/executions/{id}/files/{path*}", guard.door("native", self.file))
 
     async def create(self, call: Call) -> None:
-        key = _idempotency_key(call)
+        key = idempotency_key(call)
         body = parse(await read_body(call, self._body_limit))
-        order, wait = self._orders.read(body, _caller(call))
+        order, wait = self._orders.read(body, caller_of(call))
         streams = "text/event-stream" in (call.header(b"accept") or "")
         found: Live | Execution
         replayed = False
@@ -90,11 +90,11 @@ class ExecutionDoors:
         await self._answer_at_end(call, found, cancel=False)
 
     async def page(self, call: Call) -> None:
-        query = _query(call)
+        query = query_of(call)
         limit = query.get("limit", "30")
         if not NUMBER.fullmatch(limit) or not 1 <= int(limit) <= 100:
             raise Invalid("limit must be a whole number from 1 to 100", where="limit")
-        caller = _caller(call)
+        caller = caller_of(call)
         cursor = query.get("cursor") or None
         # What runs is newest of all, and most of it is not in the database: it stands before the first page. Looked at
         # before the database is, so that what ends in between is in one of the two.
@@ -109,7 +109,7 @@ class ExecutionDoors:
         await call.reply(json_reply(200, shown))
 
     async def events(self, call: Call) -> None:
-        query = _query(call)
+        query = query_of(call)
         after = call.header(b"last-event-id") or query.get("after") or "0"
         if not NUMBER.fullmatch(after):
             raise Invalid("the number of the last event seen must be a whole number", where="Last-Event-ID")
@@ -128,7 +128,7 @@ class ExecutionDoors:
 
     async def _find(self, call: Call) -> Live | Execution:
         execution_id = call.params["id"]
-        caller = _caller(call)
+        caller = caller_of(call)
         found: Live | Execution | None = None
         if ID.fullmatch(execution_id):
             found = self._desk.find(caller, execution_id) or await self._archive.get(caller, execution_id)
@@ -156,7 +156,7 @@ class ExecutionDoors:
         if not isinstance(found, Live):
             if after >= last_number(found):
                 return await call.reply(Reply(204))  # all was seen: tells an EventSource to stop coming back
-            await _begin_stream(call)
+            await begin_stream(call)
             return await _send_all(call, of_record(found, after))
         gone = False
 
@@ -168,7 +168,7 @@ class ExecutionDoors:
             found.tell()
 
         with call.if_gone(leave):
-            await _begin_stream(call)
+            await begin_stream(call)
             events: AsyncIterator[bytes] = of_live(found, after)
             async for event in events:
                 await call.write(event)
@@ -177,7 +177,7 @@ class ExecutionDoors:
         await call.write(b"", more=False)
 
 
-async def _begin_stream(call: Call) -> None:
+async def begin_stream(call: Call) -> None:
     await call.begin(
         200,
         [
@@ -202,7 +202,7 @@ def _file_reply(name: str, data: bytes) -> Reply:
     )
 
 
-def _idempotency_key(call: Call) -> str | None:
+def idempotency_key(call: Call) -> str | None:
     keys = call.headers(b"idempotency-key")
     if len(keys) > 1:
         raise Invalid("there are two Idempotency-Key headers", where="Idempotency-Key", hint="Send one.")
@@ -211,12 +211,12 @@ def _idempotency_key(call: Call) -> str | None:
     return keys[0] if keys else None
 
 
-def _caller(call: Call) -> str:
+def caller_of(call: Call) -> str:
     assert call.caller is not None, "a door without its guard"
     return call.caller.id
 
 
-def _query(call: Call) -> dict[str, str]:
+def query_of(call: Call) -> dict[str, str]:
     try:
         pairs = parse_qs(call.scope["query_string"].decode("ascii"), max_num_fields=20)
     except ValueError:
