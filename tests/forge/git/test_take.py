@@ -197,6 +197,25 @@ def test_a_file_that_no_forge_takes_is_left_out_unread(bench: Bench) -> None:
     assert changes(bench, repository, tree) == {"hole": "added"}
 
 
+def test_what_the_base_has_stays_however_large_and_oddly_named_it_is(bench: Bench) -> None:
+    files = {"large": bytes(2 << 20), "other": bytes(2 << 20), "a\nb/c\x1bd": b"odd\n"}
+    bench.forge.create("acme/demo", files)
+    repository = bench.clone(terms=replace(bench.terms, bounds=Bounds(file_bytes=1 << 20)))
+    box = bench.workspace(repository)
+    assert take(bench, repository, box).left_out == ()
+    tree = take(bench, repository, box, r"echo more >> other; echo more >> $'a\nb/c\x1bd'")
+    assert changes(bench, repository, tree) == {"a\nb/c\x1bd": "modified"}
+    assert [(each.path, each.why) for each in tree.left_out] == [("other", "too_large")]
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_files_are_taken(bench: Bench, repository: Repository) -> None:
+    box = bench.box(disk=1 << 30)
+    bench.run(repository.into(box, "repo"))
+    tree = take(bench, repository, box, "mkdir many; cd many; seq 1 100000 | xargs touch")
+    assert len(changes(bench, repository, tree)) == 100_000
+
+
 def test_more_files_than_a_repository_may_have_are_refused(bench: Bench) -> None:
     bench.forge.create("acme/demo", FILES)
     repository = bench.clone(terms=replace(bench.terms, bounds=Bounds(files=1000)))

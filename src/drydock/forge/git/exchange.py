@@ -26,7 +26,7 @@ class Pace:
     bytes_left: int
     silence_s: float = 30.0
     """The longest wait for the next byte."""
-    window_s: float = 60.0
+    window_s: float = 120.0
     window_bytes: int = 30_000
     """At least so much in each window of waiting; a host that drips gets no more than one."""
     _waited: float = 0.0

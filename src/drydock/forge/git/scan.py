@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -70,21 +70,22 @@ def opened(root: int, folder: str) -> Iterator[int]:
         os.close(fd)
 
 
-def level(root: int, folder: str, paths: Sequence[bytes], most: int) -> Level:
-    """List these folders of the repository's. Stops beyond `most` names; whoever asks looks at how many there are."""
+def level(root: int, folder: str, paths: Sequence[bytes], tracked: Container[bytes], most: int) -> Level:
+    """List these folders of the repository's. A path that is `tracked` keeps its name, odd or not. Stops beyond `most`
+    names; whoever asks looks at how many there are."""
     found = Level([], {}, [])
     with opened(root, folder) as top:
         for path in paths:
             if found.seen > most:
                 break
             try:
-                _list(top, path, found, most)
+                _list(top, path, found, tracked, most)
             except OSError:  # removed, made a link or closed to us since it was listed
                 found.left_out.append(left_out(path, "unreadable"))
     return found
 
 
-def _list(top: int, path: bytes, found: Level, most: int) -> None:
+def _list(top: int, path: bytes, found: Level, tracked: Container[bytes], most: int) -> None:
     fd = open_beneath(top, os.fsdecode(path) or ".", FOLDER)
     try:
         with os.scandir(fd) as names:
@@ -93,12 +94,12 @@ def _list(top: int, path: bytes, found: Level, most: int) -> None:
                     return
                 name = os.fsencode(each.name)
                 whole = path + b"/" + name if path else name
-                _add(fd, each.name, whole, found)
+                _add(fd, each.name, whole, found, tracked)
     finally:
         os.close(fd)
 
 
-def _add(folder: int, name: str, path: bytes, found: Level) -> None:
+def _add(folder: int, name: str, path: bytes, found: Level, tracked: Container[bytes]) -> None:
     if name == ".git":
         return  # the tenant's own, which it may do with as it likes
     try:
@@ -107,7 +108,7 @@ def _add(folder: int, name: str, path: bytes, found: Level) -> None:
         return  # removed since it was listed
     link = stat.S_ISLNK(about.st_mode)
     why = wrong_with(path, link=link)
-    if why is not None:
+    if why is not None and path not in tracked:
         found.left_out.append(left_out(path, why))
         return
     stamp = (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)

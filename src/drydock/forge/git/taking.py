@@ -11,7 +11,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from drydock.box.collect import open_beneath
@@ -38,28 +38,59 @@ class Taken:
     left_out: list[LeftOut] = field(default_factory=list)
 
 
-def hash_all(root: int, folder: str, entries: Sequence[Entry], known: set[bytes], memory: Memory, most: int) -> Taken:
-    """`known` are hashes that git has. `memory` is renewed."""
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What git has already."""
+
+    base: Mapping[bytes, Object]
+    """By path, as the tenant got it."""
+    blobs: set[bytes]
+
+
+def hash_all(root: int, folder: str, entries: Sequence[Entry], known: Known, memory: Memory, most: int) -> Taken:
+    """`memory` is renewed. A file over `most` bytes stays as the base has it, or is left out."""
     taken = Taken()
     old, memory.seen = memory.seen, {}
     settled = time.time_ns() - TICK_NS
     with opened(root, folder) as top:
         for entry in entries:
             before = old.get(entry.path)
-            if before is not None and before[0] == entry.stamp:
-                sha = before[1]
-            else:
-                data = read(top, entry, most) if entry.stamp[1] <= most else None
-                if data is None:
-                    taken.left_out.append(left_out(entry.path, "too_large" if entry.stamp[1] > most else "unreadable"))
-                    continue
-                sha = blob(data)
-            if sha not in known:
+            same = before is not None and before[0] == entry.stamp
+            sha = before[1] if before is not None and same else _hash(top, entry, known, most)
+            if sha is None or (sha not in known.blobs and entry.stamp[1] > most):
+                _leave_out(entry, known, taken, most)
+                continue
+            if sha not in known.blobs:
                 taken.new.append(entry)
             if entry.stamp[3] < settled:
                 memory.seen[entry.path] = (entry.stamp, sha)
             taken.objects[entry.path] = (mode(entry), sha)
     return taken
+
+
+def _hash(top: int, entry: Entry, known: Known, most: int) -> bytes | None:
+    """None when it cannot be read, or is too large to be worth it."""
+    size = entry.stamp[1]
+    if size <= most:
+        data = read(top, entry, most)
+        return None if data is None else blob(data)
+    if entry.path not in known.base or entry.kind != "file":
+        return None
+    digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+    try:
+        with open(open_beneath(top, os.fsdecode(entry.path), os.O_RDONLY), "rb") as file:
+            for piece in _pieces(file.fileno(), size):
+                digest.update(piece)
+    except OSError:
+        return None
+    return digest.hexdigest().encode()
+
+
+def _leave_out(entry: Entry, known: Known, taken: Taken, most: int) -> None:
+    large = entry.stamp[1] > most
+    taken.left_out.append(left_out(entry.path, "too_large" if large else "unreadable"))
+    if large and entry.path in known.base:
+        taken.objects[entry.path] = known.base[entry.path]
 
 
 def hand_over(root: int, folder: str, taken: Taken, pipe: int, most: int) -> dict[bytes, bytes]:

@@ -18,7 +18,7 @@ from drydock.errors import Invalid, RepositoryFailed
 from drydock.forge.git.box import ATTRIBUTES, ENV, GIT, GitBox
 from drydock.forge.git.ignores import Ignores
 from drydock.forge.git.scan import Entry, LeftOut, level
-from drydock.forge.git.taking import Memory, Object, Taken, hand_over, hash_all
+from drydock.forge.git.taking import Known, Memory, Object, Taken, hand_over, hash_all
 
 LINK = b"160000"
 LEFT_OUT = 1000
@@ -142,8 +142,8 @@ class Trees:
         memory = self._memories.setdefault(held, {}).setdefault(folder, Memory())
         if anew:
             memory.seen.clear()
-        most = self._bounds.file_bytes
-        taken = await held.look(lambda root: hash_all(root, where, files, self._known, memory, most))
+        most, known = self._bounds.file_bytes, Known(self._base, self._known)
+        taken = await held.look(lambda root: hash_all(root, where, files, known, memory, most))
         if taken.new:
             await self._import(held, where, taken)
         links = {path: each for path, each in self._base.items() if each[0] == LINK and path in folders}
@@ -156,7 +156,7 @@ class Trees:
         left: list[LeftOut] = []
         paths, ignores, most = [b""], Ignores(self._box), self._bounds.files
         while paths:
-            here = await held.look(lambda root, paths=paths: level(root, where, paths, 4 * most))  # type: ignore[misc]
+            here = await held.look(lambda root, paths=paths: level(root, where, paths, self._tracked, 4 * most))  # type: ignore[misc]
             ignored = await ignores.among([each for each in here.entries if each.path not in self._base], here.ignores)
             kept = [each for each in here.entries if each.path not in ignored or each.path in self._tracked]
             found += kept
