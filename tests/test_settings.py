@@ -28,6 +28,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "output_dir": ("out", "out"),
     "python": ("/usr/bin/python3.11", Path("/usr/bin/python3.11")),
     "max_concurrent": ("7", 7),
+    "models": ('{"fast": "openai:small"}', {"fast": "openai:small"}),
 }
 """For each setting a text that is allowed and not the default, and what it becomes; the rest is made by `sample`."""
 
@@ -83,8 +84,8 @@ def test_a_flag_sets_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", Settings.model_fields)
 def test_a_line_of_drydock_toml_sets_it(name: str, own_folder: Path) -> None:
-    _, value = sample(name)
-    spelled = str(value).lower() if isinstance(value, bool | int | float) else f"'{value}'"
+    text, value = sample(name)
+    spelled = str(value).lower() if isinstance(value, bool | int | float) else f"'{text}'"
     (own_folder / "drydock.toml").write_text(f"{name} = {spelled}\n")
     assert getattr(load({}, {}), name) == value
 
@@ -98,6 +99,14 @@ def test_a_line_of_drydock_toml_sets_it(name: str, own_folder: Path) -> None:
         ("SANDBOX_PYTHON_INDEX", "python_index"),
         ("SANDBOX_OUTPUT_DIR", "output_dir"),
         ("SERVER_AUTH_TOKEN", "server_auth_token"),
+        ("ANTHROPIC_API_KEY", "anthropic_api_key"),
+        ("ANTHROPIC_BASE_URL", "anthropic_base_url"),
+        ("OPENAI_API_KEY", "openai_api_key"),
+        ("OPENAI_BASE_URL", "openai_base_url"),
+        ("MISTRAL_API_KEY", "mistral_api_key"),
+        ("MISTRAL_BASE_URL", "mistral_base_url"),
+        ("GOOGLE_API_KEY", "google_api_key"),
+        ("GOOGLE_BASE_URL", "google_base_url"),
     ],
 )
 def test_the_contracts_own_variable_sets_it(alias: str, name: str) -> None:
@@ -108,7 +117,7 @@ def test_the_contracts_own_variable_sets_it(alias: str, name: str) -> None:
 
 def test_no_two_settings_share_a_contract_variable() -> None:
     aliases = [settings.alias(name) for name in Settings.model_fields if settings.alias(name)]
-    assert len(aliases) == len(set(aliases)) == 6
+    assert len(aliases) == len(set(aliases)) == 14
 
 
 def test_each_source_yields_to_the_next_stronger_one(own_folder: Path) -> None:
@@ -160,9 +169,19 @@ def test_an_unknown_drydock_name_in_dev_vars_names_the_nearest_right_one(own_fol
 
 
 def test_other_programs_variables_are_none_of_our_business(own_folder: Path) -> None:
-    (own_folder / ".dev.vars").write_text("ANTHROPIC_API_KEY=sk-1\n")
+    (own_folder / ".dev.vars").write_text("STRIPE_API_KEY=sk-1\n")
     elsewhere = {"PATH": "/bin", "DRYDOCK_URL": "http://127.0.0.1:1", "DRYDOCK_API_KEY": "k"}
     assert load({}, elsewhere) == Settings()
+
+
+@pytest.mark.parametrize("text", ["fast=openai:small", "{", "[]", '"openai:small"', "7"])
+def test_a_table_in_a_variable_is_a_json_object(text: str) -> None:
+    assert refused(environ={"DRYDOCK_MODELS": text}).where == "DRYDOCK_MODELS"
+
+
+def test_the_table_of_models_is_one_of_drydock_toml(own_folder: Path) -> None:
+    (own_folder / "drydock.toml").write_text('[models]\nfast = "openai:small"\n[models.best]\nmodel = "openai:large"\n')
+    assert load({}, {}).models == {"fast": "openai:small", "best": {"model": "openai:large"}}
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -238,7 +257,8 @@ def test_a_bad_value_in_a_file_names_the_file(own_folder: Path) -> None:
 
 def test_no_secret_is_ever_shown(own_folder: Path) -> None:
     secrets = [name for name in Settings.model_fields if settings.is_secret(name)]
-    assert secrets == ["server_auth_token", "secrets_key"]
+    keys = ["anthropic_api_key", "openai_api_key", "mistral_api_key", "google_api_key"]
+    assert secrets == ["server_auth_token", "secrets_key", *keys]
     for name in secrets:
         (own_folder / "drydock.toml").write_text(f"{name} = 271828\n")
         wrong = refused()

@@ -13,6 +13,7 @@ Rooms, from the top down; imports go downward only (`make check` proves it):
     forge/     repositories: cloned, exchanged with boxes, compared, committed, pushed
     packages/  what code requires: installed once in a box, mounted ever after
     egress/    the one way out of a box: a relay with grants, on one of its doors
+    model/     models: names, providers, prices, tries and fallbacks
     box/       isolation: processes, namespaces, cgroups, files. No HTTP, no runs
     access/    who may call: keys, tokens, loopback rules
     store/     database, objects, secrets sealed at rest, retention

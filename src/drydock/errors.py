@@ -123,6 +123,59 @@ class QuotaReached(AtCapacity):
     hint = "Wait for one of your runs to end, or try again after the seconds in Retry-After."
 
 
+class ModelFailed(DrydockError):
+    """No model answered: neither the one that was asked nor any that stands in for it."""
+
+    code = "model_error"
+    status = 502
+    hint = "Try again later, or name another model; `fallback` in [models] of drydock.toml does that by itself."
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        where: str | None = None,
+        hint: str | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.retryable = retryable
+        """Whether the same request may succeed later."""
+        self.retry_after = retry_after
+        """Seconds that the provider asks for, when it said."""
+
+
+class ModelMissing(ModelFailed):
+    """No model is configured, or there is no key for the one that is."""
+
+    code = "model_missing"
+    status = 503
+    hint = "Set DRYDOCK_MODEL and its provider's key, ANTHROPIC_API_KEY for instance, or `drydock secrets set` the key."
+
+
+class ModelAuth(ModelFailed):
+    """The provider refused the key."""
+
+    code = "model_auth"
+    hint = "Look at the provider's key: whether it is valid, and whether it may use this model."
+
+
+class ModelRateLimited(ModelFailed):
+    """The provider limits the rate of requests, and went on doing so."""
+
+    code = "model_rate_limited"
+    status = 429
+    hint = "Try again later, ask the provider for a higher limit, or name a `fallback` in [models] of drydock.toml."
+
+
+class ModelBadAnswer(ModelFailed):
+    """The model's answers were empty or cannot be read."""
+
+    code = "model_bad_answer"
+    hint = "Try again, or name another model; an address in [models] must speak its provider's protocol."
+
+
 class BoxFailed(DrydockError):
     """The box could not be made or broke; the program was not at fault."""
 

@@ -7,6 +7,7 @@ docs/reference/settings.md is generated from this file, and a test compares the 
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
 import tomllib
@@ -46,8 +47,19 @@ def _number(value: Any) -> Any:
     raise ValueError("must be a number")
 
 
+def _table(value: Any) -> Any:
+    """A table of drydock.toml, or the same as JSON in a variable or a flag."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise ValueError("must be a JSON object") from None
+    return value
+
+
 Whole = Annotated[int, BeforeValidator(_whole)]
 Number = Annotated[float, BeforeValidator(_number)]
+Table = Annotated[dict[str, Any], BeforeValidator(_table)]
 
 
 def _knob(default: Any, what: str, alias: str | None = None, secret: bool = False, **bounds: Any) -> Any:
@@ -153,6 +165,29 @@ class Settings(BaseModel):
     quota_concurrent: Whole = _knob(0, "Runs that one caller may have at once; 0 is no limit.", ge=0)
     quota_per_minute: Whole = _knob(0, "Runs that one caller may start within a minute; 0 is no limit.", ge=0)
     quota_per_day: Whole = _knob(0, "Runs that one caller may start within a day; 0 is no limit.", ge=0)
+
+    # Models
+    model: str = _knob("", "Model that is asked where none is named: an alias of `[models]` or `provider:name`.")
+    models: Table = _knob(
+        {}, "Aliases of models, the table `[models]`; as JSON in a variable or flag. See docs/guides/models.md."
+    )
+    anthropic_api_key: str = _knob("", "Key of Anthropic's API.", "ANTHROPIC_API_KEY", secret=True)
+    openai_api_key: str = _knob("", "Key of OpenAI's API.", "OPENAI_API_KEY", secret=True)
+    mistral_api_key: str = _knob("", "Key of Mistral's API.", "MISTRAL_API_KEY", secret=True)
+    google_api_key: str = _knob("", "Key of Google's Gemini API.", "GOOGLE_API_KEY", secret=True)
+    anthropic_base_url: str = _knob(
+        "https://api.anthropic.com", "Address of Anthropic's API.", "ANTHROPIC_BASE_URL", min_length=1
+    )
+    openai_base_url: str = _knob(
+        "https://api.openai.com/v1", "Address of OpenAI's API, or of one like it.", "OPENAI_BASE_URL", min_length=1
+    )
+    mistral_base_url: str = _knob(
+        "https://api.mistral.ai", "Address of Mistral's API.", "MISTRAL_BASE_URL", min_length=1
+    )
+    google_base_url: str = _knob(
+        "https://generativelanguage.googleapis.com", "Address of Google's Gemini API.", "GOOGLE_BASE_URL", min_length=1
+    )
+    model_timeout: Number = _knob(600.0, "Seconds that one answer of a model may take.", gt=0)
 
     # Boxes
     isolation: Literal["box", "gvisor", "process"] = _knob(

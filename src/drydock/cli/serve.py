@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_origin
 
 import click
 
@@ -26,6 +26,8 @@ def _flags(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _metavar(annotation: Any) -> str:
+    if get_origin(annotation) is dict:
+        return "JSON"
     choices = getattr(annotation, "__args__", None)
     if choices:
         return "|".join(choice for choice in choices if choice)
