@@ -10,7 +10,7 @@ import pytest
 
 from drydock.agent import context, plan, talk
 from drydock.agent.context import Context, explaining_files, instruction_file, relevant_files
-from drydock.agent.mind import Message
+from drydock.agent.mind import Call, Message
 from drydock.agent.prompts import data
 from drydock.agent.strategy import choose, told
 from drydock.agent.task import Strategy, Task, TaskType
@@ -176,6 +176,27 @@ def test_a_prd_is_shown_as_a_summary_and_other_instructions_as_they_are(rig: Rig
     assert "- S-1 T (priority none, passes: no)" in found.instruction
     rig.do("write_file", path="prd.json", content="{broken")
     assert collected(rig).instruction == "{broken"
+
+
+def test_a_run_that_follows_hears_the_conversation_of_the_one_before_in_plain_words() -> None:
+    call = Call("c1", "read_file", {"path": "a.py"})
+    before = (
+        Message("assistant", "cut off"),
+        Message("user", "Add it"),
+        Message("assistant", "Looking.", (call,), raw={"own": "form"}),
+        Message("tool", "File: a.py", call_id="c1"),
+        Message("tool", "x" * 9000, call_id="c2"),
+        Message("assistant", "Added."),
+    )
+    stored = tuple(Message.from_json(json.loads(json.dumps(message.to_json()))) for message in before)
+    assert stored == before
+    task = Task("acme/x", "Now test it", earlier=stored)
+    first, second, third, last, asked = talk.planning(task, choose(task), Context())
+    assert [message.role for message in (first, second, third, last)] == ["user", "assistant", "user", "assistant"]
+    assert second == Message("assistant", 'Looking.\nread_file {"path": "a.py"}')
+    assert third.text.startswith("File: a.py\n\nxxx")
+    assert "7000 characters left out" in third.text
+    assert "Now test it" in asked.text
 
 
 def test_a_long_conversation_loses_its_oldest_observations_first() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from drydock.agent.action import Action, NotAnAction, action
 from drydock.agent.lines import SHELLS, command_lines, fences
 from drydock.agent.mind import Call, Reply
+from drydock.agent.policy import classes
 
 MOST_CALLS = 8
 INFERRED = (
@@ -23,62 +24,6 @@ INFERRED = (
 )
 """What an object without `action` means by the first of these fields that it has."""
 _STARTS_A_COMMAND = re.compile(r"(?:\$ |`)\s*[\w./]")
-_COMMON = frozenset(
-    [
-        "awk",
-        "bash",
-        "bun",
-        "cargo",
-        "cat",
-        "cp",
-        "curl",
-        "diff",
-        "docker",
-        "echo",
-        "eslint",
-        "find",
-        "git",
-        "go",
-        "gradle",
-        "grep",
-        "head",
-        "jest",
-        "ls",
-        "make",
-        "mkdir",
-        "mv",
-        "mvn",
-        "mypy",
-        "node",
-        "npm",
-        "npx",
-        "perl",
-        "pip",
-        "pnpm",
-        "poetry",
-        "printf",
-        "pwd",
-        "pytest",
-        "python",
-        "python3",
-        "rg",
-        "rm",
-        "ruff",
-        "sed",
-        "sh",
-        "sort",
-        "tail",
-        "touch",
-        "tox",
-        "tree",
-        "tsc",
-        "uv",
-        "vitest",
-        "wc",
-        "wget",
-        "yarn",
-    ]
-)
 _UNUSABLE = "the answer holds no action"
 
 
@@ -153,6 +98,11 @@ def _only_line(text: str) -> list[str]:
         return [line for block in blocks for line in command_lines(block)]
     rows = [row.strip() for row in text.splitlines() if row.strip()]
     marked = [row for row in rows if _STARTS_A_COMMAND.match(row)]
-    if not marked and len(rows) == 1 and rows[0].split()[0] in _COMMON and rows[0][-1] not in ".:!?":
+    if (
+        not marked
+        and len(rows) == 1
+        and rows[0].split()[0] in classes.table()["common"]["words"]
+        and rows[0][-1] not in ".:!?"
+    ):
         marked = rows
     return [line for row in marked for line in command_lines(row)]

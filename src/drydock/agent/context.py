@@ -119,12 +119,9 @@ def instruction_file(paths: Sequence[str]) -> tuple[Source, str, bool]:
 def relevant_files(paths: Sequence[str], task: str) -> list[str]:
     """Those that the task names first, then those whose names hold a word of it."""
     lower = task.lower()
-    named = [path for path in paths if _is_named(path, lower)]
-    words = {word for word in re.findall(r"[a-z]{4,}", lower)}
-    alike = [path for path in paths if words & set(re.findall(r"[a-z]{4,}", path.rpartition("/")[2].lower()))]
+    names = {name.strip(".") for name in re.findall(r"[\w.-]+", lower) if "." in name.strip(".")}
+    words = set(re.findall(r"[a-z]{4,}", lower))
+    called = [(path, path.rpartition("/")[2].lower()) for path in paths]
+    named = [path for path, name in called if name in names]
+    alike = [path for path, name in called if words & set(re.findall(r"[a-z]{4,}", name))]
     return list(dict.fromkeys([*named, *alike]))[:MOST_RELEVANT]
-
-
-def _is_named(path: str, task: str) -> bool:
-    name = path.rpartition("/")[2].lower()
-    return "." in name and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", task) is not None

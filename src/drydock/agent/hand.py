@@ -12,6 +12,7 @@ from typing import Any
 from drydock.agent.site import Script, Site
 
 WAIT_S = 30.0
+MOST_BYTES = 4 << 20
 SOURCE = Path(__file__).parent / "inside" / "hand.py"
 
 
@@ -59,6 +60,8 @@ async def ask(site: Site, do: str, *, read_only: bool = True, **request: Any) ->
     done = await site.run(_script(), stdin=body, timeout_s=WAIT_S, read_only=read_only)
     if not done.ok:
         return Told({"error": _why(done.reason, done.stderr)})
+    if len(done.stdout) > MOST_BYTES:
+        return Told({"error": "the answer of the tool is too long"})
     try:
         answer = json.loads(done.stdout)
     except (ValueError, RecursionError):

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*([\w+-]*)")
 _LEAD = re.compile(r"^(?:\$ |[-*] (?:\[[ xX]\] )?|\d+[.)] )\s*")
+MOST_CHARACTERS = 520
+"""A longer line is no command: the policy lets 500 through, and there may be marks before them."""
 SHELLS = frozenset({"", "bash", "sh", "shell", "console"})
 
 
@@ -44,7 +46,7 @@ def command_lines(text: str) -> list[str]:
 
 def _command(line: str) -> str:
     line = line.strip()
-    if not line or line.startswith("#") or _FENCE.match(line):
+    if len(line) > MOST_CHARACTERS or not line or line.startswith("#") or _FENCE.match(line):
         return ""
     while found := _LEAD.match(line):
         line = line[found.end() :]

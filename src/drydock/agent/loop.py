@@ -109,7 +109,7 @@ class Loop:
         native = self._mind.native_tools
         self._conversation = [
             talk.system(self._task, self._chosen, site.root, offered(self._task), native=native),
-            *self._task.earlier,
+            *talk.earlier(self._task),
             talk.kickoff(self._task, self._chosen, self._context, plan.text),
         ]
         return Bench(self._task, desk, site, plan, self._ledger, heard=[*self._said])

@@ -44,6 +44,13 @@ class Message:
     raw: Any = None
     """An assistant's message in its provider's own form, plain JSON, given back to it unread."""
 
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Message:
+        return cls(**{**data, "calls": tuple(Call(**call) for call in data["calls"])})
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from drydock.agent.lines import SHELLS, fences, outside_fences
 
 _HEADING = re.compile(
-    r"^\s*(?:#{1,6}\s+(?P<hash>.+?)\s*#*"
+    r"#{1,6}\s+(?P<hash>\S.*)"
     r"|(?:\d+[.)]\s+)?\*\*(?P<bold>[^*]+)\*\*:?"
     r"|(?:\d+[.)]\s+)?(?P<plain>[A-Z][\w/&-]*(?: [\w/&-]+){0,2}):"
-    r"|(?P<bare>(?i:validation commands)))\s*$"
+    r"|(?P<bare>(?i:validation commands))"
 )
 _ITEM = re.compile(r"^\s*(?:[-*+]\s+(?:\[[ xX]\]\s+)?|\d+[.)]\s+)(.+)$")
 _PATH = re.compile(r"`([^`\s]+)`|(?<![\w/.-])((?:[\w.-]+/)*[\w-]+\.[A-Za-z][A-Za-z0-9]{0,7})(?![\w/])")
@@ -61,10 +61,10 @@ def _sections(text: str) -> list[tuple[str, list[str]]]:
         mark = re.match(r"\s*(`{3,}|~{3,})", line)
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
-        found = None if fence or mark else _HEADING.match(line)
+        found = None if fence or mark else _HEADING.fullmatch(line.strip())
         if found:
             title = next(text for text in found.groups() if text)
-            sections.append((re.sub(r"^\d+[.)]\s*", "", title.strip(" *:`").lower()), []))
+            sections.append((re.sub(r"^\d+[.)]\s*", "", title.strip(" *:`#").lower()), []))
         else:
             sections[-1][1].append(line)
     return sections

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST_SHOWN = 8
+MOST_STORIES = 1000
 MOST_TASK = 300
 MOST_TEXT = 400
 
@@ -72,7 +73,7 @@ def read(text: str) -> Prd | None:
         return None
     if not isinstance(data, dict) or not isinstance(data.get("userStories"), list):
         return None
-    entries = enumerate(data["userStories"])
+    entries = enumerate(data["userStories"][:MOST_STORIES])
     return Prd(data, [_story(index, entry) for index, entry in entries if isinstance(entry, dict)])
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from drydock.agent.action import Form
 from drydock.agent.context import Context
@@ -16,6 +18,23 @@ from drydock.agent.texts import cut, fenced
 MOST_CHARACTERS = 400_000
 """Of a conversation as a model is sent it; beyond them the oldest observations are shortened."""
 SHORTENED = 400
+MOST_EARLIER = 60
+EARLIER_CHARACTERS = 2_000
+
+
+def earlier(task: Task) -> list[Message]:
+    """The conversation of the run before, in plain words: its model may have been another."""
+    kept = [message for message in task.earlier if message.role != "system"][-MOST_EARLIER:]
+    plain: list[Message] = []
+    for message in kept:
+        role: Literal["user", "assistant"] = "assistant" if message.role == "assistant" else "user"
+        calls = [f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)}" for call in message.calls]
+        text = cut("\n".join([message.text, *calls]), EARLIER_CHARACTERS)
+        if plain and plain[-1].role == role:
+            plain[-1] = replace(plain[-1], text=f"{plain[-1].text}\n\n{text}")
+        elif plain or role == "user":
+            plain.append(Message(role, text))
+    return plain
 
 
 def planning(task: Task, chosen: Chosen, context: Context) -> list[Message]:
@@ -32,7 +51,7 @@ def planning(task: Task, chosen: Chosen, context: Context) -> list[Message]:
         marking=note("marking"),
         context=context.shown(),
     )
-    return [Message("user", text)]
+    return [*earlier(task), Message("user", text)]
 
 
 def system(task: Task, chosen: Chosen, root: str, offered: Sequence[Form], *, native: bool) -> Message:

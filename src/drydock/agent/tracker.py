@@ -17,7 +17,7 @@ from drydock.agent.task import READ_ONLY, Task
 
 PRD = "prd.json"
 PROGRESS = "progress.txt"
-MOST_LINES = 1_000_000
+MOST_LINES = MOST_CHARACTERS = 1_000_000
 
 
 async def track(task: Task, plan: Plan, gate: Outcome, desk: Desk, site: Site) -> tuple[str, Sequence[Instruction]]:
@@ -45,7 +45,7 @@ async def _skip(desk: Desk, why: str) -> tuple[str, Sequence[Instruction]]:
 
 async def _read(desk: Desk, site: Site) -> str:
     async def act() -> str:
-        return (await hand.ask(site, "read", path=PRD, start=1, end=MOST_LINES)).text("text")
+        return (await hand.ask(site, "read", path=PRD, start=1, end=MOST_LINES, most=MOST_CHARACTERS)).text("text")
 
     return str(await desk.once("story-read", act))
 

@@ -70,7 +70,12 @@ def read(request: dict[str, Any]) -> dict[str, Any]:
     if start > len(lines) and not (start == 1 and not lines):
         raise Refused("it has only %d lines" % len(lines))
     end = min(len(lines), request["end"])
-    return {"start": start, "end": end, "lines": len(lines), "text": "\n".join(lines[start - 1 : end])}
+    return {
+        "start": start,
+        "end": end,
+        "lines": len(lines),
+        "text": "\n".join(lines[start - 1 : end])[: request["most"]],
+    }
 
 
 def write(request: dict[str, Any]) -> dict[str, Any]:

@@ -35,7 +35,9 @@ async def _read(bench: Bench, asked: Any) -> str:
     shown = str(asked.get("path", ""))[:300]
     try:
         path = clean(shown)
-        told = await _recorded(bench, "read", lambda: hand.ask(bench.site, "read", path=path, start=start, end=end))
+        told = await _recorded(
+            bench, "read", lambda: hand.ask(bench.site, "read", path=path, start=start, end=end, most=MOST_RECORDED)
+        )
         error = told.error
     except BadPath as bad:
         path, told, error = shown, Told({}), str(bad)
@@ -59,10 +61,7 @@ async def _recorded(bench: Bench, kind: str, ask: Callable[[], Any]) -> Told:
 
     async def act() -> dict[str, Any]:
         told: Told = await ask()
-        data = dict(told.data)
-        if "text" in data:
-            data["text"] = told.text("text")[:MOST_RECORDED]
-        return data
+        return dict(told.data)
 
     return Told(await bench.desk.once(bench.name(kind), act))
 

@@ -101,8 +101,8 @@ async def _hear(bench: Bench, number: int, *, wait_s: float, stop: bool = False)
             return {"lost": True}
         for at in range(0, len(heard.text), FRAME):
             frame = heard.text[at : at + FRAME]
-            await bench.emit("command_output", **_about(bench, process), stream="stdout", output=frame)
-        if not bench.read_only:
+            await bench.desk.emit("command_output", **_about(bench, process), stream="stdout", output=frame)
+        if not bench.read_only and (heard.done or done):
             await bench.desk.changed()
         return _record(heard, heard.done or done)
 
