@@ -120,7 +120,8 @@ digest="$(cat $locks pyproject.toml scripts/setup.sh | sha256sum | cut -d' ' -f1
 if [ "$(cat ".venv/.setup-$purpose" 2>/dev/null)" != "$digest" ]; then
   say "installing the packages of ${locks// / and }"
   pip=(.venv/bin/python -m pip --disable-pip-version-check --quiet)
-  for lock in $locks; do "${pip[@]}" install --require-hashes -r "$lock"; done
+  # --no-deps: a lock names every package, and pip, told to check hashes, takes `name[extra]` of another for unpinned.
+  for lock in $locks; do "${pip[@]}" install --no-deps --require-hashes -r "$lock"; done
   # The build backend is pinned above, so nothing unpinned is fetched here.
   "${pip[@]}" install --no-deps --no-build-isolation --editable .
   echo "$digest" >".venv/.setup-$purpose"
