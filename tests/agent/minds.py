@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
-from drydock.agent.mind import Call, Message, Reply, Tool, Usage
 from drydock.errors import DrydockError
+from drydock.model.conversation import Answer, Message, Tool, ToolCall
+from drydock.model.usage import Usage
 
-USAGE = Usage(100, 10, 0, 0.01)
+USAGE = Usage(100, 10, cost_usd=Decimal("0.01"))
 PLAN = """## Files
 - `sums.py`: add subtracts
 
@@ -32,13 +34,13 @@ def said(action: str, **fields: Any) -> str:
 
 
 class ScriptedMind:
-    def __init__(self, *answers: str | Reply | DrydockError | Callable[[], str], native: bool = False) -> None:
+    def __init__(self, *answers: str | Answer | DrydockError | Callable[[], str], native: bool = False) -> None:
         self.native_tools = native
         self._answers = answers
         self.asked: list[list[Message]] = []
         self.offered: list[list[str]] = []
 
-    async def answer(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> Reply:
+    async def answer(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> Answer:
         """The next by how many it has given in this conversation: the same when a run is played again."""
         self.asked.append(list(conversation))
         self.offered.append([tool.name for tool in tools])
@@ -49,9 +51,13 @@ class ScriptedMind:
             raise answer
         if callable(answer):
             answer = answer()
-        return answer if isinstance(answer, Reply) else Reply(answer, usage=USAGE)
+        return answer if isinstance(answer, Answer) else reply(answer)
 
 
-def called(*calls: tuple[str, dict[str, Any]], text: str = "") -> Reply:
-    made = tuple(Call(f"c{number}", name, arguments) for number, (name, arguments) in enumerate(calls))
-    return Reply(text, made, USAGE, raw={"own": "form"})
+def reply(text: str, calls: tuple[ToolCall, ...] = (), raw: Any = None) -> Answer:
+    return Answer(text, calls, "", "test:scripted", USAGE, raw)
+
+
+def called(*calls: tuple[str, dict[str, Any]], text: str = "") -> Answer:
+    made = tuple(ToolCall(f"c{number}", name, arguments) for number, (name, arguments) in enumerate(calls))
+    return reply(text, made, raw={"own": "form"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,11 +13,12 @@ from hypothesis import strategies as some
 
 from drydock.agent import answers
 from drydock.agent.action import Action, NotAnAction, forms
-from drydock.agent.mind import Call, Reply
+from drydock.model.conversation import ToolCall
+from tests.agent.minds import reply
 
 
 def read(text: str, *, native: bool = False) -> Action:
-    [found] = answers.read(Reply(text), native=native)
+    [found] = answers.read(reply(text), native=native)
     return found
 
 
@@ -133,18 +135,24 @@ def test_prose_and_several_lines_are_never_run(text: str) -> None:
 
 def test_native_calls_are_taken_in_order() -> None:
     calls = (
-        Call("c1", "read_file", {"path": "a"}),
-        Call("c2", "finish", '{"summary": "ok"}'),
-        Call("c3", "finish", ""),
+        ToolCall("c1", "read_file", {"path": "a"}),
+        ToolCall("c2", "finish", '{"summary": "ok"}'),
+        ToolCall("c3", "finish", ""),
     )
-    found = answers.read(Reply("thinking aloud", calls), native=True)
+    found = answers.read(reply("thinking aloud", calls), native=True)
     assert found == [
         Action("read_file", {"path": "a"}, call_id="c1"),
         Action("finish", {"summary": "ok"}, call_id="c2"),
         Action("finish", {}, call_id="c3"),
     ]
     with pytest.raises(NotAnAction, match="broken"):
-        answers.read(Reply("", (Call("c", "finish", "{"),)), native=True)
+        answers.read(reply("", (ToolCall("c", "finish", "{"),)), native=True)
+
+
+def test_an_answer_that_was_cut_off_is_not_acted_on() -> None:
+    half = replace(reply("", (ToolCall("c", "write_file", {"path": "a", "content": "ha"}),)), finish="length")
+    with pytest.raises(NotAnAction, match="cut off"):
+        answers.read(half, native=True)
 
 
 def test_plain_words_of_a_native_model_are_its_finish() -> None:
@@ -161,4 +169,4 @@ def test_the_normal_form_reads_back_as_the_same() -> None:
 def test_no_answer_breaks_the_reader(text: str) -> None:
     for native in (True, False):
         with contextlib.suppress(NotAnAction):
-            assert answers.read(Reply(text), native=native)
+            assert answers.read(reply(text), native=native)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import get_args
 
 import pytest
 
 from drydock.agent import context, plan, talk
 from drydock.agent.context import Context, explaining_files, instruction_file, relevant_files
-from drydock.agent.mind import Call, Message
+from drydock.agent.mind import message_from_json
 from drydock.agent.prompts import data
 from drydock.agent.strategy import choose, told
 from drydock.agent.task import Strategy, Task, TaskType
 from drydock.agent.tools.table import offered
+from drydock.model.conversation import Message, ToolCall
 from tests.agent.conftest import Rig
 from tests.agent.minds import PLAN
 
@@ -179,7 +180,7 @@ def test_a_prd_is_shown_as_a_summary_and_other_instructions_as_they_are(rig: Rig
 
 
 def test_a_run_that_follows_hears_the_conversation_of_the_one_before_in_plain_words() -> None:
-    call = Call("c1", "read_file", {"path": "a.py"})
+    call = ToolCall("c1", "read_file", {"path": "a.py"})
     before = (
         Message("assistant", "cut off"),
         Message("user", "Add it"),
@@ -188,7 +189,7 @@ def test_a_run_that_follows_hears_the_conversation_of_the_one_before_in_plain_wo
         Message("tool", "x" * 9000, call_id="c2"),
         Message("assistant", "Added."),
     )
-    stored = tuple(Message.from_json(json.loads(json.dumps(message.to_json()))) for message in before)
+    stored = tuple(message_from_json(json.loads(json.dumps(asdict(message)))) for message in before)
     assert stored == before
     task = Task("acme/x", "Now test it", earlier=stored)
     first, second, third, last, asked = talk.planning(task, choose(task), Context())

@@ -11,11 +11,10 @@ from drydock.agent.agent import Finish
 from drydock.agent.desk import Answer, Instruction, Stopped
 from drydock.agent.failed import AgentFailed, BudgetSpent, MaxTurns, NoPlan
 from drydock.agent.loop import Loop
-from drydock.agent.mind import Reply
 from drydock.agent.task import Budget, Task
 from drydock.errors import Unavailable
 from tests.agent.conftest import TASK, Rig
-from tests.agent.minds import PLAN, ScriptedMind, called, said
+from tests.agent.minds import PLAN, ScriptedMind, called, reply, said
 from tests.agent.notebook import Died, NotebookDesk
 
 FALSE = said("run_command", command="false")
@@ -101,7 +100,7 @@ def test_native_calls_are_each_answered_and_their_names_told(rig: Rig) -> None:
         PLAN,
         called(("read_file", {"path": "sums.py"}), ("run_command", {"command": "echo hi"}), text="Looking."),
         called(*[("read_file", {"path": f"{n}"}) for n in range(10)]),
-        Reply("All done."),
+        reply("All done."),
         native=True,
     )
     finish = play(rig, mind)

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from drydock.agent.mind import Tool
+from drydock.model.conversation import Tool
 
 DATA = Path(__file__).parent / "prompts" / "tools.toml"
 FieldType = Literal["text", "line", "number", "flag", "lines", "files"]

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from drydock.agent.desk import Desk, Instruction
-from drydock.agent.mind import Message, Usage
 from drydock.agent.plan import Plan
 from drydock.agent.site import Site
+from drydock.model.conversation import Message
+from drydock.model.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 from drydock.agent.action import Action, NotAnAction, action
 from drydock.agent.lines import SHELLS, command_lines, fences
-from drydock.agent.mind import Call, Reply
 from drydock.agent.policy import classes
+from drydock.model.conversation import Answer, ToolCall
 
 MOST_CALLS = 8
 INFERRED = (
@@ -27,11 +27,13 @@ _STARTS_A_COMMAND = re.compile(r"(?:\$ |`)\s*[\w./]")
 _UNUSABLE = "the answer holds no action"
 
 
-def read(reply: Reply, *, native: bool) -> list[Action]:
+def read(reply: Answer, *, native: bool) -> list[Action]:
     """The actions, in order. NotAnAction when nothing can be made of it."""
-    if reply.calls:
+    if reply.calls and reply.finish != "length":
         return [_called(call) for call in reply.calls[:MOST_CALLS]]
     text = reply.text.strip()
+    if reply.finish == "length":
+        raise NotAnAction("the answer was cut off at the most that the model may write; do it in smaller parts")
     if not text:
         raise NotAnAction("the answer is empty")
     if native:
@@ -45,7 +47,7 @@ def read(reply: Reply, *, native: bool) -> list[Action]:
         raise why from None
 
 
-def _called(call: Call) -> Action:
+def _called(call: ToolCall) -> Action:
     arguments: Any = call.arguments
     if isinstance(arguments, str):
         arguments = _object(arguments or "{}")

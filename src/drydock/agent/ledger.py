@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from drydock.agent.mind import Usage
 from drydock.agent.task import Budget
+from drydock.model.usage import Usage
 
 MOST_IN_A_ROW = 3
 """Failed commands, and unusable answers."""
@@ -66,7 +66,9 @@ class Ledger:
             return f"{budget.wall_s * times:g} s of working time"
         if budget.tokens is not None and tokens >= budget.tokens * times:
             return f"{budget.tokens * times} tokens"
-        if budget.usd is not None and self.usage.cost_usd >= budget.usd * times:
+        if budget.usd is not None and self.usage.cost_usd is None:
+            return "money, which cannot be counted because the price of this model is not known"
+        if budget.usd is not None and float(self.usage.cost_usd or 0) >= budget.usd * times:
             return f"{budget.usd * times:g} USD"
         return ""
 

@@ -23,7 +23,7 @@ from drydock.agent.context import Context
 from drydock.agent.desk import Desk, Instruction
 from drydock.agent.failed import AgentFailed, MaxTurns, NoPlan
 from drydock.agent.ledger import MOST_IN_A_ROW, MOST_RECOVERIES, MOST_REPEATS, REPEATS, Ledger
-from drydock.agent.mind import Message, Mind, Reply, Tool
+from drydock.agent.mind import Mind, answer_from_json, answer_to_json
 from drydock.agent.plan import Plan
 from drydock.agent.prompts.data import note
 from drydock.agent.site import Site
@@ -32,6 +32,7 @@ from drydock.agent.task import Task
 from drydock.agent.texts import cut
 from drydock.agent.tools.table import ACTS, offered
 from drydock.errors import DrydockError
+from drydock.model.conversation import Answer, Message, Tool
 
 MOST_TOLD_PLAN = 4000
 MOST_REASONING = 4000
@@ -147,14 +148,14 @@ class Loop:
             self._conversation.append(Message("user", text))
         bench.heard.clear()
 
-    async def _turn(self, bench: Bench) -> Reply:
+    async def _turn(self, bench: Bench) -> Answer:
         tools = [form.tool() for form in offered(self._task)] if self._mind.native_tools else []
         name = f"turn-{self._ledger.steps}"
         return await self._asked(bench.desk, name, talk.fitting(self._conversation), tools, step=bench.step)
 
     async def _asked(
         self, desk: Desk, name: str, conversation: Sequence[Message], tools: Sequence[Tool], *, step: int = 0
-    ) -> Reply:
+    ) -> Answer:
         async def act() -> dict[str, Any]:
             began = time.monotonic()
             try:
@@ -163,15 +164,15 @@ class Loop:
                 if step:
                     await desk.emit("agent_turn_failed", agentStep=step, error=wrong.message)
                 raise
-            return {"reply": reply.to_json(), "ms": int((time.monotonic() - began) * 1000)}
+            return {"reply": answer_to_json(reply), "ms": int((time.monotonic() - began) * 1000)}
 
         told = await desk.once(name, act)
-        reply = Reply.from_json(told["reply"])
+        reply = answer_from_json(told["reply"])
         self._ledger.usage += reply.usage
         self._ledger.wall_ms += told["ms"]
         return reply
 
-    async def _carry_out(self, bench: Bench, reply: Reply, actions: Sequence[Action]) -> bool:
+    async def _carry_out(self, bench: Bench, reply: Answer, actions: Sequence[Action]) -> bool:
         """The actions of one answer in order, until one stops it."""
         observed: list[str] = []
         finished = False
@@ -209,7 +210,7 @@ class Loop:
             return Observation(f"{observation.text}\n\n{note('again')}", observation.finished), not observation.finished
         return observation, not observation.finished
 
-    async def _unusable(self, bench: Bench, reply: Reply, why: str) -> None:
+    async def _unusable(self, bench: Bench, reply: Answer, why: str) -> None:
         kind = "unusable_native" if self._mind.native_tools else "unusable"
         text = await self._invalid(bench, why, kind)
         self._remember(reply, cut(reply.text, 2000), [text])
@@ -229,7 +230,7 @@ class Loop:
         self._ledger.recovered()
         return note("recovery", why=why)
 
-    def _remember(self, reply: Reply, normal: str, observed: Sequence[str]) -> None:
+    def _remember(self, reply: Answer, normal: str, observed: Sequence[str]) -> None:
         """The answer, and what came of it in the form in which it was asked for: each native call is answered."""
         if not reply.calls:
             said = reply.text if self._mind.native_tools else normal

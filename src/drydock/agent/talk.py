@@ -9,11 +9,11 @@ from typing import Literal
 
 from drydock.agent.action import Form
 from drydock.agent.context import Context
-from drydock.agent.mind import Message
 from drydock.agent.prompts.data import filled, note, strategies, types
 from drydock.agent.strategy import Chosen, told
 from drydock.agent.task import READ_ONLY, Task
 from drydock.agent.texts import cut, fenced
+from drydock.model.conversation import Message
 
 MOST_CHARACTERS = 400_000
 """Of a conversation as a model is sent it; beyond them the oldest observations are shortened."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from drydock.agent.mind import Message
+from drydock.model.conversation import Message
 
 TaskType = Literal[
     "feature-implementation", "code-review", "test-suite", "bug-fix", "refactoring", "documentation", "migration"

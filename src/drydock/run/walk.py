@@ -35,8 +35,8 @@ async def walk(job: Job, parts: Parts, on_phase: OnPhase) -> dict[str, Any]:
             "commands": finish.commands,
             "inputTokens": usage.input_tokens,
             "outputTokens": usage.output_tokens,
-            "cachedTokens": usage.cached_tokens,
-            "costUsd": usage.cost_usd,
+            "cachedTokens": usage.cache_read_tokens,
+            "costUsd": None if usage.cost_usd is None else float(usage.cost_usd),
         },
         **{name: value for name, value in delivered.items() if name != "note"},
     }
