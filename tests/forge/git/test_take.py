@@ -260,6 +260,26 @@ def test_what_git_would_ignore_is_left_out_and_what_is_tracked_is_not(bench: Ben
     assert "build/new" not in ours
 
 
+def test_rules_that_change_are_asked_anew(bench: Bench, repository: Repository, box: HeldBox) -> None:
+    """What was ignored a moment ago may not be now, at its own level and below."""
+    begin = "mkdir -p a/b; echo x > a/b/x; echo y > a/y; echo z > z"
+    steps = {
+        begin: {"a/b/x", "a/y", "z"},
+        "echo x > .gitignore": {".gitignore", "a/y", "z"},
+        "echo '!x' > a/b/.gitignore": {".gitignore", "a/b/.gitignore", "a/b/x", "a/y", "z"},
+        "echo y > a/.gitignore": {".gitignore", "a/.gitignore", "a/b/.gitignore", "a/b/x", "z"},
+        "rm a/b/.gitignore; echo w > w": {".gitignore", "a/.gitignore", "w", "z"},
+        "rm .gitignore": {"a/.gitignore", "a/b/x", "w", "z"},
+        "rm -r a; mkdir a; echo y > a/y": {"a/y", "w", "z"},
+        "rm -r * .g* 2>/dev/null || true; mkdir empty": set(),
+    }
+    for script, expected in steps.items():
+        tree = take(bench, repository, box, script)
+        kinds = changes(bench, repository, tree)
+        assert {path for path, kind in kinds.items() if kind == "added"} == expected, script
+    assert tree.sha == "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
 @pytest.mark.parametrize(
     "make",
     ["mkdir .gitignore", "mkfifo .gitignore", "truncate -s 5M .gitignore", r"printf '\xff\0\n[\n!\n\\' > .gitignore"],

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from drydock.box.held import HeldBox
@@ -68,6 +69,17 @@ class Tree:
     """What lies in the folder and cannot be in a repository, or not in one of this size. Ignored files are not told."""
 
 
+@dataclass(slots=True)
+class Folder:
+    """What is remembered of one folder of one box."""
+
+    memory: Memory
+    ignores: Ignores
+    objects: Mapping[bytes, Object]
+    sha: str
+    """Of the tree that these objects are; empty before the first."""
+
+
 class Trees:
     """The exchange between git's box and those of tenants."""
 
@@ -79,7 +91,7 @@ class Trees:
         self._modules: set[bytes] = set()
         self._known: set[bytes] = set()
         """Hashes of blobs that git has."""
-        self._memories: WeakKeyDictionary[HeldBox, dict[str, Memory]] = WeakKeyDictionary()
+        self._folders: WeakKeyDictionary[HeldBox, dict[str, Folder]] = WeakKeyDictionary()
         self._numbers = itertools.count(1)
         self._turn = asyncio.Lock()
 
@@ -127,7 +139,7 @@ class Trees:
                 os.close(theirs)
         writing.close_stdin()
         await self._both(writing, reading)
-        self._memories.pop(held, None)
+        self._folders.get(held, {}).pop(folder, None)
 
     async def take(self, held: HeldBox, folder: str, *, anew: bool = False) -> Tree:
         """The folder as a tree object. `anew` reads every file, whatever its times say."""
@@ -136,28 +148,37 @@ class Trees:
 
     async def _take(self, held: HeldBox, folder: str, anew: bool) -> Tree:
         where = f"work/{folder}"
-        entries, left = await self._scan(held, where)
+        known = self._folders.setdefault(held, {})
+        if folder not in known:
+            known[folder] = Folder(Memory(), Ignores(self._box, next(self._numbers)), {}, "")
+        ours = known[folder]
+        if anew:
+            ours.memory.seen.clear()
+        entries, left = await self._scan(held, where, ours.ignores)
         folders = {each.path for each in entries if each.kind == "folder"}
         files = [each for each in entries if each.kind != "folder"]
-        memory = self._memories.setdefault(held, {}).setdefault(folder, Memory())
-        if anew:
-            memory.seen.clear()
-        most, known = self._bounds.file_bytes, Known(self._base, self._known)
-        taken = await held.look(lambda root: hash_all(root, where, files, known, memory, most))
+        most, have = self._bounds.file_bytes, Known(self._base, self._known)
+        taken = await held.look(lambda root: hash_all(root, where, files, have, ours.memory, most))
         if taken.new:
             await self._import(held, where, taken)
         links = {path: each for path, each in self._base.items() if each[0] == LINK and path in folders}
-        sha = await self._write({**taken.objects, **links})
-        return Tree(sha, tuple((left + taken.left_out)[:LEFT_OUT]))
+        objects = {**taken.objects, **links}
+        if not ours.sha or objects != ours.objects:
+            ours.objects, ours.sha = objects, await self._write(objects)
+        return Tree(ours.sha, tuple((left + taken.left_out)[:LEFT_OUT]))
 
-    async def _scan(self, held: HeldBox, where: str) -> tuple[list[Entry], list[LeftOut]]:
+    async def _scan(self, held: HeldBox, where: str, ignores: Ignores) -> tuple[list[Entry], list[LeftOut]]:
         """Level by level, so that nobody walks through a folder that is ignored."""
         found: list[Entry] = []
         left: list[LeftOut] = []
-        paths, ignores, most = [b""], Ignores(self._box), self._bounds.files
-        while paths:
-            here = await held.look(lambda root, paths=paths: level(root, where, paths, self._tracked, 4 * most))  # type: ignore[misc]
-            ignored = await ignores.among([each for each in here.entries if each.path not in self._base], here.ignores)
+        paths, most = [b""], self._bounds.files
+        for depth in itertools.count():
+            if not paths:
+                break
+            look = partial(level, folder=where, paths=paths, tracked=self._tracked, most=4 * most)
+            here = await held.look(look)
+            others = [each for each in here.entries if each.path not in self._base]
+            ignored = await ignores.among(others, here.ignores, depth)
             kept = [each for each in here.entries if each.path not in ignored or each.path in self._tracked]
             found += kept
             left += here.left_out
@@ -198,10 +219,11 @@ class Trees:
     async def _write(self, objects: Mapping[bytes, Object]) -> str:
         index = {"GIT_INDEX_FILE": f"{TMP}/index-{next(self._numbers)}"}
         lines = b"".join(b"%b %b\t%b\0" % (mode, sha, path) for path, (mode, sha) in objects.items())
+        script = (
+            'git update-index -z --add --index-info && git write-tree; code=$?; rm -f "$GIT_INDEX_FILE"; exit $code'
+        )
         doing = "the folder could not be made a tree"
-        await self._box.git("update-index", "-z", "--add", "--index-info", stdin=lines, env=index, doing=doing)
-        done = await self._box.git("write-tree", env=index, doing=doing)
-        await self._box.run(["/bin/rm", "-f", index["GIT_INDEX_FILE"]])
+        done = await self._box.run(["/bin/sh", "-c", script], stdin=lines, env=index, doing=doing)
         return done.text()
 
     async def _both(self, writing: HeldProgram, reading: HeldProgram) -> None:
