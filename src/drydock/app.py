@@ -46,17 +46,21 @@ from drydock.dialects.code.health import Health
 from drydock.dialects.code.shape import shape as code_shape
 from drydock.dialects.forms import FORMS
 from drydock.dialects.openapi import bare_paths, code_paths
+from drydock.model.keys import Sealed
+from drydock.model.models import Models
 from drydock.observe.log import Forward, Log
 from drydock.observe.metrics import Metrics
 from drydock.run.parts import Makes
 from drydock.run.room import RunRoom
 from drydock.run_joints import open_room, quota
 from drydock.settings import Settings, is_secret
-from drydock.store.database import connect
+from drydock.store.database import Database, connect
 from drydock.store.executions import Executions
 from drydock.store.migrations import migrate
 from drydock.store.objects import open_objects
 from drydock.store.retention import Retention
+from drydock.store.sealing import open_sealer
+from drydock.store.secrets import Secrets
 
 
 class OwnedExecutor(Executor, Protocol):
@@ -110,6 +114,7 @@ class App:
             self.ring = KeyRing(database)
             owned.callback(self.ring.close)
             must_have_credential(settings, self.ring.snapshot)
+            self.models = Models(settings, _sealed(settings, database))
             self._owned = owned.pop_all()
 
     @property
@@ -192,6 +197,7 @@ class App:
     async def close(self) -> None:
         if self.runs is not None:
             await self.runs.close()
+        await self.models.close()
         await self.executor.close()
 
     def release(self) -> None:
@@ -213,7 +219,18 @@ class App:
                 if local
                 else "Warning: DRYDOCK_OPEN is set and no key is configured; everybody who can reach this is served"
             )
+        if self.makes is not None and (lacking := self._lacking_model()):
+            told.append(lacking)
         return told
+
+    def _lacking_model(self) -> str:
+        """Empty when the default model, or one that stands in for it, can be asked."""
+        if not self.models.catalog.default:
+            return "No model is named: runs must name theirs, or set DRYDOCK_MODEL (docs/guides/models.md)"
+        chain = self.models.catalog.chain()
+        if any(self.models.has_key(model) for model in chain):
+            return ""
+        return f"There is no key for the model {chain[0]}: `drydock models` shows which keys are there"
 
     def _open_to(self) -> str | None:
         """Who everybody is that calls, while there is no key."""
@@ -224,6 +241,15 @@ class App:
         if caller.key_id is not None:
             self.ring.used(caller.key_id)
         return caller
+
+
+def _sealed(settings: Settings, database: Database) -> Sealed:
+    """The sealing key is looked for when the first secret is: a server that needs none makes none."""
+
+    def get(name: str) -> str | None:
+        return Secrets(database, open_sealer(settings.data, settings.secrets_key)).get(name)
+
+    return get
 
 
 def build(settings: Settings, executor: OwnedExecutor, log: Log, makes: Makes | None = None) -> App:

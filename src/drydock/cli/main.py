@@ -16,6 +16,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "envs": ("drydock.cli.envs:envs", "Make, list and delete named environments of packages."),
     "keys": ("drydock.cli.keys:keys", "Make, list and revoke API keys."),
     "secrets": ("drydock.cli.secrets:secrets", "Set, list and unset secrets."),
+    "models": (
+        "drydock.cli.models:models",
+        "List the models that can be named, and whether their keys are there.",
+    ),
     "doctor": ("drydock.cli.doctor:doctor", "Prove on this host that boxes hold, with programs that try to get out."),
     "bench": ("drydock.cli.bench:bench", "Measure this machine against the project's figures."),
     "version": ("drydock.cli.version:version", "Print the version."),

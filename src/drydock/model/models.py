@@ -66,6 +66,9 @@ class Models:
         """Or needs none."""
         return self._providers.may_be_keyless(model) or bool(self._key(model))
 
+    def address(self, model: Model) -> str:
+        return self._providers.address(model)
+
     async def close(self) -> None:
         await self._providers.close()
 
