@@ -1,0 +1,83 @@
+"""Servers that are killed: every run that was accepted ends once, whatever the moment."""
+
+from __future__ import annotations
+
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.run.lives import Life, must_be_whole, wait
+
+
+@pytest.fixture
+def effects(tmp_path: Path) -> Path:
+    return tmp_path / "effects"
+
+
+def die_at_write_and_go_on(data: Path, effects: Path, number: int) -> None:
+    effects.touch()
+    with Life(data, effects, "--die-at", str(number)) as first:
+        run = first.start()
+        first.until_dead()
+    with Life(data, effects) as second:
+        must_be_whole(run, second.until_ended(run), effects, data)
+
+
+@pytest.mark.parametrize("number", [2, 7, 8, 13, 25])
+def test_a_server_that_dies_between_two_writes_loses_and_doubles_nothing(
+    tmp_path: Path, effects: Path, number: int
+) -> None:
+    die_at_write_and_go_on(tmp_path / "data", effects, number)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(1, 31))
+def test_a_server_that_dies_at_any_write_loses_and_doubles_nothing(tmp_path: Path, effects: Path, number: int) -> None:
+    die_at_write_and_go_on(tmp_path / "data", effects, number)
+
+
+def test_runs_survive_a_server_that_is_killed_again_and_again(tmp_path: Path, effects: Path) -> None:
+    chance = random.Random(4)
+    data = tmp_path / "data"
+    effects.touch()
+    with Life(data, effects) as life:
+        run = life.start("slowly")
+        wait(chance.uniform(0.3, 1.5))
+        life.kill()
+    for _ in range(2):
+        with Life(data, effects) as life:
+            wait(chance.uniform(0.3, 2.0))
+            life.kill()
+    with Life(data, effects) as life:
+        must_be_whole(run, life.until_ended(run), effects, data)
+
+
+@pytest.mark.serial
+def test_a_restarted_server_goes_on_with_its_runs_within_five_seconds(tmp_path: Path, effects: Path) -> None:
+    data = tmp_path / "data"
+    effects.touch()
+    with Life(data, effects) as life:
+        run = life.start("slowly")
+        while "command-1" not in effects.read_text():
+            wait(0.02)
+        life.kill()
+    before = effects.read_text()
+    with Life(data, effects) as life:
+        while effects.read_text() == before:
+            wait(0.02)
+        assert time.monotonic() - life.healthy_at < 5
+        must_be_whole(run, life.until_ended(run), effects, data)
+
+
+def test_a_server_that_is_told_to_stop_leaves_its_runs_to_the_next_one(tmp_path: Path, effects: Path) -> None:
+    data = tmp_path / "data"
+    effects.touch()
+    with Life(data, effects) as life:
+        run = life.start("slowly")
+        while "command-1" not in effects.read_text():
+            wait(0.02)
+    assert life.process.returncode == 0
+    with Life(data, effects) as life:
+        must_be_whole(run, life.until_ended(run), effects, data)
