@@ -52,7 +52,7 @@ from drydock.observe.log import Forward, Log
 from drydock.observe.metrics import Metrics
 from drydock.run.parts import Makes
 from drydock.run.room import RunRoom
-from drydock.run_joints import open_room, quota
+from drydock.run_joints import name_of, open_room, quota
 from drydock.settings import Settings, is_secret
 from drydock.store.database import Database, connect
 from drydock.store.executions import Executions
@@ -104,7 +104,8 @@ class App:
             owned.callback(database.close)
             migrate(database)
             self.objects = open_objects(settings.objects, settings.data)
-            self.executions = Executions(database, self.objects, retention=settings.retention)
+            server = "local" if database.is_sqlite else name_of(settings.data)
+            self.executions = Executions(database, self.objects, retention=settings.retention, server=server)
             owned.callback(self.executions.close)
             self.executions.interrupt_unfinished()
             retention = Retention(self.executions)
@@ -150,7 +151,7 @@ class App:
         orders = Orders(settings, executor)
         EnvironmentDoors(executor, Installing(executor, self.desk), settings.body_limit).mount(under_v1, guard)
         ExecutionDoors(self.desk, archive, orders, settings.body_limit).mount(under_v1, guard)
-        self._open_runs(under_v1, guard)
+        await self._open_runs(under_v1, guard)
         service = Router("service", native)
         self.routers = [under_code, under_v1, service]
         rest: Door = Router("bare", FORMS[settings.root])
@@ -158,9 +159,8 @@ class App:
             bare = Bare(settings, guard, code, health, executor)
             self.routers.append(bare.router)
             rest = bare
-        paths = document(
-            NATIVE, RUNS if self.runs else {}, code_paths("/code"), bare_paths() if settings.bare else {}, SERVICE
-        )
+        runs, bare_ones = RUNS if self._serves_runs else {}, bare_paths() if settings.bare else {}
+        paths = document(NATIVE, runs, code_paths("/code"), bare_ones, SERVICE)
         Pages(paths, metrics).mount(service, guard)
         mounts = Mounts(
             {
@@ -174,15 +174,20 @@ class App:
         )
         self._asgi = Border(mounts, FORMS[settings.root], self.log, metrics, lambda: self.desk.draining)
 
-    def _open_runs(self, router: Router, guard: Guard) -> None:
+    @property
+    def _serves_runs(self) -> bool:
+        return self.runs is not None and self.settings.role != "worker"
+
+    async def _open_runs(self, router: Router, guard: Guard) -> None:
         if self.makes is None:
             return
         settings, executor = self.settings, self.executor
         self.runs = open_room(settings, self.database, self.objects, lambda: executor.yard, self.makes, self.log)
-        asks = RunOrders(settings, quota(settings))
-        RunDoors(self.runs.records, self.runs.admission, asks, settings.body_limit).mount(router, guard)
-        ControlDoors(self.runs.records, self.runs.control, settings.body_limit).mount(router, guard)
-        self.runs.open()
+        if self._serves_runs:
+            asks = RunOrders(settings, quota(settings))
+            RunDoors(self.runs.records, self.runs.admission, asks, settings.body_limit).mount(router, guard)
+            ControlDoors(self.runs.records, self.runs.control, settings.body_limit).mount(router, guard)
+        await self.runs.open()
 
     async def drain(self) -> None:
         self.log.info("draining", running=self.desk.places.taken, queued=self.desk.places.queued)

@@ -16,7 +16,7 @@ from drydock.errors import Unavailable
 from drydock.observe.log import Log
 from drydock.run.engine import DbosEngine
 from drydock.run.parts import Makes
-from drydock.run.room import RunRoom, folder_of
+from drydock.run.room import Guard, RunRoom, folder_of
 from drydock.run.workspace import Workspace
 from drydock.settings import Settings
 from drydock.store.database import Database
@@ -42,7 +42,7 @@ def open_room(
     workspaces = Workspaces(settings, objects, yard)
     carries = settings.role != "api"
     engine = DbosEngine(_engine_address(settings, database), name, at_once(settings), carries=carries)
-    return RunRoom(name, database, objects, engine, makes, workspaces, log)
+    return RunRoom(name, database, objects, engine, makes, workspaces, log, carries=carries)
 
 
 def at_once(settings: Settings) -> int:
@@ -83,7 +83,7 @@ class Workspaces:
             output_bytes=settings.output_bytes,
         )
 
-    def __call__(self, run: Run) -> Workspace:
+    def __call__(self, run: Run, guard: Guard) -> Workspace:
         self._open = [each for each in self._open if not each.closed]
         made = Workspace(
             run.id,
@@ -93,6 +93,7 @@ class Workspaces:
             self._open_box,
             most_bytes=self._settings.run_snapshot,
             may_freeze=lambda: sum(each.frozen for each in self._open) < self._settings.frozen_boxes,
+            guard=guard,
         )
         self._open.append(made)
         return made

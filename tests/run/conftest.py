@@ -17,7 +17,7 @@ from drydock.run.admission import Asked
 from drydock.run.ending import TERMINAL
 from drydock.run.engine import DbosEngine
 from drydock.run.records import Records
-from drydock.run.room import RunRoom, folder_of
+from drydock.run.room import Guard, RunRoom, folder_of
 from drydock.run.spec import Spec
 from drydock.run.workspace import Workspace
 from drydock.store.database import connect
@@ -56,18 +56,27 @@ class House:
             room = RunRoom(
                 "worker-1", self.database, self.objects, engine, scripted(work), self._workspace, log, **told
             )
-            room.open()
+            await room.open()
             return room
 
         self.room = self.run(make())
         return self.room
 
-    def _workspace(self, run: Run) -> Workspace:
+    def _workspace(self, run: Run, guard: Guard) -> Workspace:
         async def no_box(home: Path, restore: Path | None) -> Any:
             raise AssertionError("this run needs no box")
 
         folder = folder_of(self._data, run)
-        return Workspace(run.id, run.epoch, folder, self.objects, no_box, most_bytes=1 << 30, may_freeze=lambda: True)
+        return Workspace(
+            run.id,
+            run.epoch,
+            folder,
+            self.objects,
+            no_box,
+            most_bytes=1 << 30,
+            may_freeze=lambda: True,
+            guard=guard,
+        )
 
     def leave(self) -> None:
         """As a server ends that is told to."""

@@ -24,6 +24,7 @@ from drydock.settings import Settings
 from tests.standins.agent import scripted
 
 COMMANDS = 4
+SLOWLY = {"slowly": "sleep 0.2;", "stand still": "sleep 27.27;"}
 
 
 class Doing:
@@ -66,7 +67,7 @@ class Doing:
     async def _command(self, job: Job, number: int) -> str:
         async def act() -> str:
             self.note(f"command-{number}")
-            slow = "sleep 0.2;" if job.spec.task == "slowly" else ""
+            slow = SLOWLY.get(job.spec.task, "") if number == 0 or job.spec.task == "slowly" else ""
             done = await job.site.run(["/bin/sh", "-c", f"{slow} echo {number} >> done"], timeout_s=30)
             await job.desk.changed()
             return done.reason

@@ -232,6 +232,15 @@ class Cgroup:
         if "freezer" in self._folders and (self._folders["freezer"] / "freezer.state").exists():
             self.freeze(False)  # a process frozen by v1 dies only once it is thawed
 
+    def ends(self) -> dict[str, int]:
+        """Open files by which another process can end the group: `kill` (v2), `thaw` (v1). The caller's to close."""
+        files = {"kill": ("unified", "cgroup.kill"), "thaw": ("freezer", "freezer.state")}
+        return {
+            name: os.open(self._folders[controller] / file, os.O_WRONLY | os.O_CLOEXEC)
+            for name, (controller, file) in files.items()
+            if controller in self._folders and (self._folders[controller] / file).exists()
+        }
+
     def remove(self) -> None:
         """Kill what is left and take the folders away; OSError if the kernel will not let go of them."""
         for fd in self._open.values():

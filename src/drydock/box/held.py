@@ -135,6 +135,10 @@ class HeldBox:
             raise
         return held
 
+    def ends(self) -> dict[str, int]:
+        """See Slot.ends."""
+        return self._living().ends()
+
     @property
     def busy(self) -> bool:
         """A program runs, frozen or not."""

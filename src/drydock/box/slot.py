@@ -198,6 +198,12 @@ class Slot:
         text = os.pread(self._said, 4096, 0).decode("utf-8", "replace").strip()
         return text.splitlines()[-1] if text else "no word of why"
 
+    def ends(self) -> dict[str, int]:
+        """Handles by which another process can end the slot, whatever becomes of this one. The caller's to close."""
+        assert self._process is not None
+        held = {} if self.cgroup is None else self.cgroup.ends()
+        return {"process": os.pidfd_open(self._process.pid), **held}
+
     def kill(self) -> None:
         """Every process of the slot, now."""
         if self.cgroup is not None:

@@ -17,6 +17,9 @@
     keeper.py     takes up what nothing carries, and brings parked questions to their end
     workspace.py  the held box of one run, and the snapshots that outlive it
     site.py       programs in it
+    lease.py      this worker's lease, where several share a database
+    watchdog.py   kills the boxes of a worker whose lease was not renewed; watch.py is the program itself
+    fence.py      lease, watchdog and word from the other processes
     room.py       all of it put together
     wakes.py      who is told that a run has changed
 

@@ -22,6 +22,7 @@ from drydock.run.wakes import Wakes
 from drydock.run.worker import close_cancelled
 from drydock.store.inbox import Letter
 from drydock.store.journal import Entry
+from drydock.store.notices import notify
 from drydock.store.run import Event, Run, Status
 
 LONGEST_REASON = 280
@@ -155,6 +156,7 @@ class Control:
                 again = unparks and held.changed and bool(held.run.control.get("parked"))
                 if again:
                     held.change({"parked": False}, segment=held.run.segment + 1)
+                notify(connection, "wake", run)
             self._records.journal.publish(run, held.fresh)
             return held, again
 

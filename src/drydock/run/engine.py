@@ -64,6 +64,7 @@ class DbosEngine:
         self._engine = _connect(self._address)
         url = self._address.render_as_string(hide_password=False)
         if not self._carries:
+            DBOS.migrate(url)  # a client does not, and this one may be there before the first worker is
             self._client = DBOSClient(
                 system_database_url=url, system_database_engine=self._engine, serializer=_serializer()
             )
@@ -79,7 +80,6 @@ class DbosEngine:
                 "application_version": VERSION,
                 "serializer": _serializer(),
                 "log_level": "ERROR",
-                "use_listen_notify": False,
                 "notification_listener_polling_interval_sec": 1.0,
                 "scheduler_polling_interval_sec": 3600.0,
             }

@@ -33,10 +33,12 @@ class Keeper:
         self._log, self._every = log, every
         self._due: list[tuple[datetime, str]] = []
         self._sooner = asyncio.Event()
+        self._sweep_now = False
         self._task: asyncio.Task[None] | None = None
 
-    def open(self) -> None:
-        self._task = asyncio.ensure_future(self._keep())
+    def open(self, *, at_once: bool = False) -> None:
+        """`at_once` opens the engine though no run is known yet: others may enqueue some."""
+        self._task = asyncio.ensure_future(self._keep(at_once))
 
     async def close(self) -> None:
         if self._task is not None:
@@ -48,9 +50,15 @@ class Keeper:
         heapq.heappush(self._due, (when, run))
         self._sooner.set()
 
-    async def _keep(self) -> None:
+    def sweep_soon(self) -> None:
+        self._sweep_now = True
+        self._sooner.set()
+
+    async def _keep(self, at_once: bool) -> None:
         while True:
             try:
+                if at_once:
+                    await self._engine()
                 await self._sweep()
                 await self._wait(self._every)
             except Exception as wrong:  # noqa: BLE001 - the next round finds what this one could not
@@ -61,7 +69,8 @@ class Keeper:
         """Until the next sweep; questions that fall due meanwhile are seen to in time."""
         loop = asyncio.get_running_loop()
         until = loop.time() + within_s
-        while (left := until - loop.time()) > 0:
+        self._sweep_now = False
+        while (left := until - loop.time()) > 0 and not self._sweep_now:
             self._sooner.clear()
             now = datetime.now(UTC)
             while self._due and self._due[0][0] <= now:

@@ -5,7 +5,7 @@ Each part gets the job and does its work through the desk, so that a run which i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -39,6 +39,9 @@ class Job:
     site: Site
     folder: Path
     """Of this run alone, on this machine: the trusted git directory is kept there. May be empty after a take-over."""
+    still_ours: Callable[[], Awaitable[None]]
+    """Asked right before anything that cannot be taken back leaves the machine (a push, a callback): raises when
+    another worker has the run."""
 
 
 @dataclass(frozen=True, slots=True)

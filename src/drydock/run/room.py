@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from drydock.observe.log import Log
 from drydock.run.admission import Admission
 from drydock.run.control import Control
 from drydock.run.engine import DurableEngine
+from drydock.run.fence import Fence
 from drydock.run.keeper import Keeper, workflow_of
 from drydock.run.parts import Makes
 from drydock.run.records import Records
@@ -21,9 +22,13 @@ from drydock.store.database import Database
 from drydock.store.objects import ObjectStore
 from drydock.store.run import Run
 
+Guard = Callable[[Mapping[str, int]], Callable[[], None]]
+PutsUp = Callable[[Run, Guard], Workspace]
+"""A workspace for a run, whose box is guarded from the moment that it is opened."""
+
 
 class RunRoom:
-    """`open` on the event loop that the boxes live on; `close` leaves every run so that it goes on later."""
+    """Made and opened on the event loop that the boxes live on; `close` leaves every run so that it goes on later."""
 
     def __init__(
         self,
@@ -32,13 +37,14 @@ class RunRoom:
         objects: ObjectStore,
         engine: DurableEngine,
         makes: Makes,
-        workspaces: Callable[[Run], Workspace],
+        workspaces: PutsUp,
         log: Log,
         *,
+        carries: bool = True,
         park_after: float = PARK_AFTER,
     ) -> None:
-        self._engine, self._opened = engine, False
-        self._opening = asyncio.Lock()
+        self._engine, self._opened, self._opening = engine, False, asyncio.Lock()
+        self._carries = carries
         self.records = Records.open(database, objects)
         self.wakes = Wakes()
         self.worker = Worker(
@@ -46,18 +52,32 @@ class RunRoom:
             self.records,
             self.wakes,
             makes,
-            workspaces,
+            lambda run: workspaces(run, self._guard),
             log,
             on_parked=lambda run, when: self._keeper.look_at(run, when),
+            holds=lambda: self._fence is None or self._fence.held,
             park_after=park_after,
         )
         self.admission = Admission(self.records, self._enqueue)
         self.control = Control(self.records, self.wakes, self._enqueue)
         self._keeper = Keeper(self.records, self._engine_open, self.worker.carried.__contains__, log)
+        self._fence: Fence | None = None
+        if not database.is_sqlite:
+            self._fence = Fence(
+                name,
+                self.records,
+                self.wakes,
+                carries=carries,
+                lose=self.worker.lose,
+                regained=self._keeper.sweep_soon,
+                recover=self._recover,
+            )
 
-    def open(self) -> None:
-        """Returns at once. What was under way when the server ended is taken up from here on."""
-        self._keeper.open()
+    async def open(self) -> None:
+        """What was under way when the server ended is taken up from here on."""
+        if self._fence is not None:
+            await self._fence.open()
+        self._keeper.open(at_once=self._fence is not None and self._carries)
 
     async def drain(self) -> None:
         self.admission.draining = True
@@ -69,6 +89,14 @@ class RunRoom:
         async with self._opening:
             if self._opened:
                 await self._engine.close()
+        if self._fence is not None:
+            await self._fence.close()
+
+    def _guard(self, ends: Mapping[str, int]) -> Callable[[], None]:
+        return (lambda: None) if self._fence is None else self._fence.guard(ends)
+
+    async def _recover(self, workers: Sequence[str]) -> None:
+        await (await self._engine_open()).recover(workers)
 
     async def _enqueue(self, run: Run) -> None:
         await (await self._engine_open()).enqueue(workflow_of(run), run.id)

@@ -16,6 +16,14 @@ class Wakes:
     def wake(self, run: str) -> None:
         self._loop.call_soon_threadsafe(self._tell, run)
 
+    def wake_all(self) -> None:
+        """Something may have changed that nobody heard of. From any thread."""
+        self._loop.call_soon_threadsafe(self._tell_all)
+
+    def _tell_all(self) -> None:
+        for run in list(self._sleepers):
+            self._tell(run)
+
     def _tell(self, run: str) -> None:
         for sleeper in list(self._sleepers.get(run, ())):
             sleeper()

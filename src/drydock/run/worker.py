@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -50,10 +50,12 @@ class Worker:
         log: Log,
         *,
         on_parked: Callable[[str, datetime], None],
+        holds: Callable[[], bool] = lambda: True,
         park_after: float = PARK_AFTER,
     ) -> None:
-        """`on_parked` hears when time alone will bring a run on that was parked here."""
-        self.name, self._on_parked = name, on_parked
+        """`on_parked` hears when time alone will bring a run on that was parked here; `holds` says whether this worker
+        has its lease."""
+        self.name, self._on_parked, self._holds = name, on_parked, holds
         self._records, self._wakes, self._makes, self._workspaces = records, wakes, makes, workspaces
         self._log, self._park_after = log, park_after
         self.carried: dict[str, Carried] = {}
@@ -101,7 +103,7 @@ class Worker:
     async def _play(self, ledger: Ledger, spec: Spec, known: Known, steering: Steering, workspace: Workspace) -> bool:
         run = ledger.run
         desk = RunDesk(ledger, known, steering, workspace)
-        job = Job(run.id, run.caller, spec, desk, BoxSite(workspace), workspace.folder)
+        job = Job(run.id, run.caller, spec, desk, BoxSite(workspace), workspace.folder, self._still_ours(ledger))
         parts = self._makes(spec)
         ends_box = asyncio.ensure_future(_end_with(steering, workspace))
         try:
@@ -137,6 +139,14 @@ class Worker:
         at = started.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         data = {"repo": spec.repo, "startedAt": at, "timeoutSeconds": spec.timeout_ms // 1000}
         await ledger.tell("run_started", "run_started", data)
+
+    def _still_ours(self, ledger: Ledger) -> Callable[[], Awaitable[None]]:
+        async def ask() -> None:
+            await ledger.current()
+            if not self._holds():
+                raise Lost("the lease was lost")
+
+        return ask
 
     def _phase(self, ledger: Ledger) -> Callable[[str], Any]:
         async def note(phase: str) -> None:
@@ -175,6 +185,11 @@ class Worker:
         """Its next segment has a name of its own: this one's workflow is about to be over."""
         await ledger.change(segment=ledger.run.segment + 1, control={"ticking_since": None})
         return False
+
+    def lose(self) -> None:
+        """The lease is lost: whoever has it now goes on with the runs, and nothing is written here any more."""
+        for carried in self.carried.values():
+            carried.steering.stop(Lost("the lease was lost"))
 
     async def close(self) -> None:
         """Leave every run; each goes on elsewhere, or here after the next start."""

@@ -7,8 +7,9 @@ takes the run up opens a fresh box from that one, so that a command which was br
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -38,11 +39,15 @@ class Workspace:
         *,
         most_bytes: int,
         may_freeze: Callable[[], bool],
+        guard: Callable[[Mapping[str, int]], Callable[[], None]],
     ) -> None:
-        """`may_freeze` says whether this worker has room for one more frozen box."""
+        """`may_freeze` says whether this worker has room for one more frozen box; `guard` has somebody end a box when
+        this worker is no longer able to, and gives back what makes an end of that."""
         self.folder = folder
         self._key = f"runs/{run}/workspace-{epoch}"
         self._objects, self._opens, self._most_bytes, self._may_freeze = objects, opens, most_bytes, may_freeze
+        self._guard = guard
+        self._unguard: Callable[[], None] = lambda: None
         self._box: HeldBox | None = None
         self._opening: asyncio.Lock = asyncio.Lock()
         self._saved: str | None = None
@@ -80,6 +85,7 @@ class Workspace:
                 raise Stopped("cancelled", "the run's workspace is closed")
             if self._box is None:
                 self._box = await self._open()
+                self._unguard = self._guarded(self._box)
         await self._going.wait()
         return self._box
 
@@ -97,6 +103,14 @@ class Workspace:
             return await self._opens(home, archive)
         finally:
             archive.unlink(missing_ok=True)
+
+    def _guarded(self, box: HeldBox) -> Callable[[], None]:
+        ends = box.ends()
+        try:
+            return self._guard(ends)
+        finally:
+            for fd in ends.values():
+                os.close(fd)
 
     def _fetch(self, key: str, target: Path) -> None:
         data = self._objects.get(key)
@@ -160,4 +174,5 @@ class Workspace:
             box, self._box = self._box, None
         if box is not None:
             await box.discard()
+            self._unguard()
         await asyncio.to_thread(shutil.rmtree, self.folder / "box", True)

@@ -8,6 +8,8 @@
     executions.py  the records of all: reserve, write behind, get, list, interrupt, expire
     writer.py      the one thread that writes records behind the answers
     retention.py   the loop that forgets what is past its time
+    workers.py     who carries runs, and when each was last heard of
+    notices.py     word from process to process that something was committed
     periodic.py    a thread that does one thing again and again
     objects.py     blobs by key: a folder or a cloud's bucket
     sealing.py     authenticated encryption under the operator's key

@@ -11,6 +11,8 @@ from drydock.store.run import Event
 MOST_WAITING = 2000
 """Events that one slow listener may leave untaken; past that it is dropped and may come back by its last number."""
 
+EVERYTHING = 1 << 62
+
 
 class TooSlow(Exception):
     """The listener did not keep up; it can attach again after the last event that it has seen."""
@@ -32,6 +34,19 @@ class Followers:
         for listener in self._waiting.get(run, ()):
             listener.take(fresh)
 
+    def stir(self, run: str, seq: int) -> None:
+        """Another process has told events of this run, up to this number. From any thread."""
+        self._loop.call_soon_threadsafe(self._remind, [run], seq)
+
+    def stir_all(self) -> None:
+        """Something may have been told that nobody heard of. From any thread."""
+        self._loop.call_soon_threadsafe(self._remind, None, EVERYTHING)
+
+    def _remind(self, runs: Sequence[str] | None, seq: int) -> None:
+        for run in list(self._waiting) if runs is None else runs:
+            for listener in self._waiting.get(run, ()):
+                listener.remind(seq)
+
     async def follow(self, run: str, after: int = 0) -> AsyncGenerator[Event, None]:
         """Every event after that number, those to come included, each once and in order. Ends never by itself: whoever
         follows knows which event is the last. TooSlow when too many wait."""
@@ -48,12 +63,14 @@ class Followers:
             while True:
                 for event in await listener.news():
                     if event.seq > listener.seen + 1:
-                        # Another worker's event that was not published here: the journal has it.
-                        for missed in await asyncio.to_thread(self._read, run, listener.seen):
-                            if listener.pass_on(missed):
-                                yield missed
+                        listener.remind(event.seq)
                     elif listener.pass_on(event):
                         yield event
+                # Another worker's events, which were not published here: the journal has them.
+                while listener.behind() and (page := await asyncio.to_thread(self._read, run, listener.seen)):
+                    for event in page:
+                        if listener.pass_on(event):
+                            yield event
         finally:
             self._waiting[run].discard(listener)
             if not self._waiting[run]:
@@ -66,6 +83,18 @@ class _Listener:
         self._events: list[Event] = []
         self._dropped = False
         self._news = asyncio.Event()
+        self._reminded = 0
+
+    def remind(self, seq: int) -> None:
+        self._reminded = max(self._reminded, seq)
+        self._news.set()
+
+    def behind(self) -> bool:
+        """There is more in the journal than was passed on; asked once for each reminder of everything."""
+        reminded = self._reminded
+        if reminded == EVERYTHING:
+            self._reminded = 0
+        return reminded > self.seen
 
     def take(self, fresh: Sequence[Event]) -> None:
         if len(self._events) + len(fresh) > MOST_WAITING:

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Row, and_, insert, select, update
 
 from drydock.errors import NotFound
 from drydock.store.database import Database
+from drydock.store.notices import notify
 from drydock.store.run import FIRST_HASH, Event
 from drydock.store.tables import events, runs
 
@@ -77,6 +78,7 @@ class Journal:
             connection.execute(
                 update(runs).where(runs.c.id == run).values(last_seq=seq, last_hash=last, updated_at=now)
             )
+            notify(connection, "told", run, seq)
         return [known[entry.key] for entry in entries], fresh
 
     def read(self, run: str, after: int = 0, limit: int = MOST_READ) -> Sequence[Event]:
