@@ -24,6 +24,7 @@ SAMPLES: dict[str, tuple[str, Any]] = {
     "open": ("1", True),
     "sandbox_mode": ("node", "node"),
     "isolation": ("process", "process"),
+    "role": ("worker", "worker"),
     "log_level": ("debug", "debug"),
     "output_dir": ("out", "out"),
     "python": ("/usr/bin/python3.11", Path("/usr/bin/python3.11")),
@@ -43,7 +44,8 @@ def sample(name: str) -> tuple[str, Any]:
     if isinstance(default, bool):
         return str(not default).lower(), not default
     if isinstance(default, int | float):
-        return str(default * 2), default * 2
+        changed = default * 2 or type(default)(3)
+        return str(changed), changed
     return "some-text", "some-text"
 
 
