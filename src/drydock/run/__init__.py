@@ -7,6 +7,7 @@
     worker.py     carries runs in this process: claims, plays, ends, parks, hands back
     walk.py       prepare, plan, work, gate, deliver: a run from its beginning to its result
     parts.py      what the walk needs of other rooms
+    agency.py     the agent of a run, made from its record
     desk.py       the desk of one run that is being carried: events, steps done once, checkpoints, questions
     ledger.py     its records, each write fenced by its epoch
     known.py      what a run had done before, read at once by whoever plays it again

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from drydock.agent.desk import Stopped
-from drydock.errors import BoxFailed, DrydockError
+from drydock.agent.failed import AgentFailed
+from drydock.errors import BoxFailed, DrydockError, ModelBadAnswer, ModelFailed
 from drydock.run.ledger import Ledger
 from drydock.run.parts import RunFailed
 from drydock.store.journal import Entry
@@ -41,6 +42,11 @@ def of_error(wrong: BaseException) -> Ending:
         return Ending(status, wrong.message, wrong.reason)
     if isinstance(wrong, RunFailed):
         return Ending("failed", wrong.message, wrong.error_type, wrong.retryable)
+    if isinstance(wrong, AgentFailed):
+        return Ending("failed", wrong.message, wrong.error_type)
+    if isinstance(wrong, ModelFailed):
+        error_type = "model_response_error" if isinstance(wrong, ModelBadAnswer) else "model_request_error"
+        return Ending("failed", wrong.message, error_type, wrong.retryable)
     if isinstance(wrong, BoxFailed):
         return Ending("failed", wrong.message, "sandbox_transport_error", retryable=True)
     if isinstance(wrong, DrydockError):

@@ -17,6 +17,10 @@ def answers_before(request: Mapping[str, Any]) -> int:
     return sum(role == "assistant" and (at == 0 or roles[at - 1] != role) for at, role in enumerate(roles))
 
 
+def has_system(request: Mapping[str, Any]) -> bool:
+    return bool(request.get("system"))
+
+
 def plain(step: Step, request: Mapping[str, Any]) -> dict[str, Any]:
     names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     return {

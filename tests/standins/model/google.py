@@ -13,6 +13,10 @@ def answers_before(request: Mapping[str, Any]) -> int:
     return sum(content.get("role") == "model" for content in request["contents"])
 
 
+def has_system(request: Mapping[str, Any]) -> bool:
+    return bool(request.get("systemInstruction") or request.get("system_instruction"))
+
+
 def plain(step: Step, request: Mapping[str, Any]) -> dict[str, Any]:
     parts: list[dict[str, Any]] = []
     if step.thinking:

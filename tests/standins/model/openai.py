@@ -12,6 +12,10 @@ from tests.standins.model.script import Step
 __all__ = ["answers_before", "error", "plain", "stream"]
 
 
+def has_system(request: Mapping[str, Any]) -> bool:
+    return any(message["role"] in ("system", "developer") for message in request["messages"])
+
+
 def plain(step: Step, request: Mapping[str, Any]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": step.text or None}
     if step.thinking:

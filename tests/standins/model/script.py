@@ -51,11 +51,15 @@ class Script:
     steps: tuple[Step, ...]
     key: str = ""
     """Any other key is refused with 401, and so is none."""
+    plan: Step | None = None
+    """Answers what is asked without a system message, as an agent's request for a plan is; it is no step."""
 
     @classmethod
     def from_json(cls, text: str) -> Script:
-        """`{"steps": [{"text", "thinking", "tools": [{"name", "input"}], "usage"}]}`: a conversation kept as a file."""
-        return cls(tuple(_step(each) for each in json.loads(text)["steps"]))
+        """`{"plan": "...", "steps": [{"text", "thinking", "tools": [{"name", "input"}], "usage"}]}`, kept as a file."""
+        told = json.loads(text)
+        plan = Step(text=told["plan"]) if "plan" in told else None
+        return cls(tuple(_step(each) for each in told["steps"]), plan=plan)
 
 
 def _step(told: Mapping[str, Any]) -> Step:

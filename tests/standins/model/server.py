@@ -61,9 +61,9 @@ class ModelServer:
         self._http.server_close()
         self._thread.join()
 
-    def play(self, name: str, *steps: Step, key: str = "") -> str:
+    def play(self, name: str, *steps: Step, key: str = "", plan: Step | None = None) -> str:
         """The address at which it plays."""
-        return self.play_script(name, Script(steps, key))
+        return self.play_script(name, Script(steps, key, plan))
 
     def play_script(self, name: str, script: Script) -> str:
         self._scripts[name] = script
@@ -119,6 +119,9 @@ class _Exchange(BaseHTTPRequestHandler):
             self._play(form, script, asked)
 
     def _play(self, form: ModuleType, script: Script, asked: Asked) -> None:
+        if script.plan is not None and not form.has_system(asked.body):
+            self._answer(form, script.plan, asked)
+            return
         at = form.answers_before(asked.body)
         if at >= len(script.steps):
             self._send(400, form.error(400, f"script {asked.script} has no step {at}"))
