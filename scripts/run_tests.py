@@ -10,13 +10,17 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-PHASES = {
-    "short": ("not long and not serial", "serial and not long"),
-    "long": ("long and not serial", "long and serial"),
+SIDE_BY_SIDE = ("-n", "2", "--dist", "worksteal")
+"""Most tests wait for boxes and servers, not for a processor."""
+PHASES: dict[str, dict[str, Sequence[str]]] = {
+    "short": {"not long and not serial": SIDE_BY_SIDE, "serial and not long": ()},
+    "long": {"long and not serial": (), "long and serial": ()},
 }
+"""What is selected, and how it is run."""
 NO_TESTS = 5
 """pytest's exit code when a selection is empty: right for a phase, wrong for the whole."""
 
@@ -60,8 +64,8 @@ def run_phase(selection: str, arguments: list[str], report: Path) -> Tally:
 def main(purpose: str, arguments: list[str]) -> int:
     total = Tally()
     with tempfile.TemporaryDirectory(prefix="drydock-tests-") as folder:
-        for number, selection in enumerate(PHASES[purpose]):
-            total.add(run_phase(selection, arguments, Path(folder) / f"{number}.xml"))
+        for number, (selection, how) in enumerate(PHASES[purpose].items()):
+            total.add(run_phase(selection, [*how, *arguments], Path(folder) / f"{number}.xml"))
     print(f"\n{total}", flush=True)
     if total.passed + total.failed == 0:
         print("no test was selected", file=sys.stderr)
