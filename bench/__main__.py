@@ -8,7 +8,7 @@ import sys
 
 from bench.figure import Figure, as_json, note
 
-BENCHES = ("code", "idle", "kill", "packages", "trees")
+BENCHES = ("code", "idle", "kill", "packages", "trees", "runs")
 
 
 def main() -> int:

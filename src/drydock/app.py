@@ -31,6 +31,7 @@ from drydock.api.openapi import NATIVE, SERVICE, document
 from drydock.api.pages import Pages
 from drydock.api.router import Router
 from drydock.api.running import Running
+from drydock.api.runs.artefacts import ArtefactDoors
 from drydock.api.runs.control import ControlDoors
 from drydock.api.runs.doors import RunDoors
 from drydock.api.runs.openapi import RUNS
@@ -187,6 +188,7 @@ class App:
             asks = RunOrders(settings, quota(settings))
             RunDoors(self.runs.records, self.runs.admission, asks, settings.body_limit).mount(router, guard)
             ControlDoors(self.runs.records, self.runs.control, settings.body_limit).mount(router, guard)
+            ArtefactDoors(self.runs.records).mount(router, guard)
         await self.runs.open()
 
     async def drain(self) -> None:

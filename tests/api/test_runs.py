@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -13,7 +15,7 @@ import pytest
 
 from drydock.agent.desk import Question
 from drydock.run.parts import Job
-from tests.standins.agent import scripted
+from tests.standins.agent import PATCH, scripted
 from tests.standins.server import Server, events_of
 
 SOON = 20.0
@@ -196,6 +198,35 @@ def test_what_waits_for_a_person_is_listed_and_answered(server: Server) -> None:
     shown = until(server, run, lambda shown: shown["status"] == "completed")
     assert shown["result"]["summary"] == "approved"
     assert server.get("/v1/waiting").json()["waiting"] == []
+
+
+def test_what_an_ended_run_left_is_taken_away_with_its_hashes(server: Server) -> None:
+    run = start(server)
+    whole = events_of(server.get(f"/v1/runs/{run['id']}/events").text)
+    until(server, run, lambda shown: shown["status"] == "completed")
+    listed = server.get(f"/v1/runs/{run['id']}/artifacts").json()["artifacts"]
+    assert [each["name"] for each in listed] == [
+        "logs.txt",
+        "diff.patch",
+        "events.ndjson",
+        "result.json",
+        "manifest.json",
+    ]
+    manifest = server.get(f"/v1/runs/{run['id']}/artifacts/manifest.json").json()
+    for file in manifest["files"]:
+        data = server.get(f"/v1/runs/{run['id']}/artifacts/{file['name']}").content
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (file["size"], file["sha256"])
+    lines = server.get(f"/v1/runs/{run['id']}/artifacts/events.ndjson").text.splitlines()
+    assert [json.loads(line)["index"] for line in lines] == [number for number, _, _ in whole]
+    assert server.get(f"/v1/runs/{run['id']}/artifacts/..%2f..%2fetc").status_code == 404
+
+
+def test_a_diff_is_read_whole_or_one_file_at_a_time(server: Server) -> None:
+    run = start(server)
+    until(server, run, lambda shown: shown["status"] == "completed")
+    assert server.get(f"/v1/runs/{run['id']}/diff").text == PATCH
+    assert server.get(f"/v1/runs/{run['id']}/diff?path=b%20c.txt").text == PATCH[PATCH.index("diff --git a/b c") :]
+    assert server.get(f"/v1/runs/{run['id']}/diff?path=none").status_code == 404
 
 
 @pytest.mark.parametrize(

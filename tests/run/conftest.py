@@ -25,6 +25,7 @@ from drydock.store.migrations import migrate
 from drydock.store.objects import MemoryObjects
 from drydock.store.run import Event, Run
 from tests.standins.agent import Work, scripted, spec
+from tests.standins.postgres import PostgreSQL
 
 T = TypeVar("T")
 ME = "local"
@@ -34,11 +35,11 @@ SOON = 30.0
 class House:
     """One data folder; rooms are opened over it one after the other, as a server's lives are."""
 
-    def __init__(self, runner: asyncio.Runner, data: Path) -> None:
+    def __init__(self, runner: asyncio.Runner, data: Path, database: str) -> None:
         self._runner, self._data = runner, data
         self.said = io.StringIO()
         self.objects = MemoryObjects()
-        self.database = connect("", data)
+        self.database = connect(database, data)
         migrate(self.database)
         self.room: RunRoom | None = None
 
@@ -50,7 +51,8 @@ class House:
 
     def open(self, work: Work, *, at_once: int = 4, **told: Any) -> RunRoom:
         async def make() -> RunRoom:
-            address = URL.create("sqlite", database=str(self._data / "engine.db"))
+            beside = URL.create("sqlite", database=str(self._data / "engine.db"))
+            address = beside if self.database.is_sqlite else self.database.engine.url
             engine = DbosEngine(address, "worker-1", at_once)
             log = Log("debug", self.said)
             room = RunRoom(
@@ -135,10 +137,22 @@ class House:
         self.database.close()
 
 
+@pytest.fixture(scope="session")
+def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
+    with PostgreSQL(tmp_path_factory.mktemp("postgresql")) as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> str:
+    """URL of an empty database of each kind; empty is SQLite in the data folder."""
+    return "" if request.param == "sqlite" else request.getfixturevalue("postgresql").new_database()
+
+
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
+def house(tmp_path: Path, database: str) -> Iterator[House]:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        house = House(runner, tmp_path / "data")
+        house = House(runner, tmp_path / "data", database)
         yield house
         house.close()
 

@@ -17,12 +17,6 @@ from tests.standins.postgres import PostgreSQL
 TAKEN_OVER_WITHIN = 8.0
 
 
-@pytest.fixture(scope="session")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]:
-    with PostgreSQL(tmp_path_factory.mktemp("postgresql")) as server:
-        yield server
-
-
 class Port:
     """Workers and doors that share a database and an object store."""
 

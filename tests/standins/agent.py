@@ -11,6 +11,16 @@ from drydock.agent.plan import Plan
 from drydock.run.parts import Job, Makes, Parts, Prepared, Verdict
 from drydock.run.spec import Spec
 
+PATCH = """diff --git a/a.txt b/a.txt
+--- a/a.txt
++++ b/a.txt
+@@ -1 +1 @@
+-one
++two
+diff --git a/b c.txt b/b c.txt
+old mode 100644
+new mode 100755
+"""
 Work = Callable[[Job], Awaitable[str]]
 """What the agent does; its summary."""
 
@@ -34,7 +44,7 @@ class ScriptedParts:
 
     async def deliver(self, job: Job, prepared: Prepared, finish: Finish, verdict: Verdict) -> Mapping[str, Any]:
         await job.desk.emit("diff_generated", hasChanges=False)
-        return {"logs": ""}
+        return {"logs": "", "diff": PATCH}
 
     async def salvage(self, job: Job) -> Mapping[str, Any]:
         return {"logs": "what was kept"}

@@ -15,6 +15,7 @@
     clock.py      what is left of a run's time
     control.py    what people do to a run: pause, resume, cancel, say, answer
     ending.py     how a run ends, once
+    artefacts.py  what a run leaves to be taken away; patch.py its patch, one file at a time
     keeper.py     takes up what nothing carries, and brings parked questions to their end
     workspace.py  the held box of one run, and the snapshots that outlive it
     site.py       programs in it

@@ -91,6 +91,8 @@ class Steering:
 
     async def gate(self) -> None:
         """Passed at once, or when the run goes on after a pause. Stopped; Parked when the pause is long."""
+        if self._reading is not None and not self._reading.done():
+            await asyncio.wait([self._reading])  # what has just been said may be a pause
         if self.paused:
             await self.unless_stopped(self._until_going())
         if (why := self.stopping) is not None:

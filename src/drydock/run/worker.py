@@ -12,6 +12,7 @@ from drydock.agent.desk import Stopped
 from drydock.errors import DrydockError
 from drydock.observe.log import Log
 from drydock.run import ending
+from drydock.run.artefacts import Artefacts
 from drydock.run.desk import FINAL, RunDesk, next_moment
 from drydock.run.ending import COMPLETED, Ending, of_error
 from drydock.run.known import Known
@@ -160,6 +161,15 @@ class Worker:
             reason = str(run.control.get("cancellation_reason", "Cancelled"))
             await ending.end(ledger, Ending("cancelled", reason, "cancelled"), {**result, "success": False})
         self._log.info("run_ended", run=ledger.run.id, status=how.status, error_type=how.error_type)
+        await self._keep_artefacts(ledger)
+
+    async def _keep_artefacts(self, ledger: Ledger) -> None:
+        """They follow from the records, so a store that does not answer now costs nothing: they are made when asked."""
+        try:
+            run = await ledger.current()
+            await asyncio.to_thread(Artefacts(self._records).keep, run)
+        except DrydockError as wrong:
+            self._log.warning("run_artefacts_failed", run=ledger.run.id, why=wrong.message)
 
     async def _salvaged(self, job: Job, parts: Parts, how: Ending) -> dict[str, Any]:
         result: dict[str, Any] = {"success": False, "error": how.error, "errorType": how.error_type}

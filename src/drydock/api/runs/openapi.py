@@ -8,6 +8,7 @@ from drydock.agent.task import Strategy, TaskType, Trust
 from drydock.api.openapi import GUARDED, KEY, LAST_EVENT, STREAM, answer, body, errors, parameter
 from drydock.api.schemas import COUNT, TEXT, WHOLE, Json
 from drydock.errors import AtCapacity, Conflict, Draining, Invalid, NotFound, QuotaReached, TooLarge
+from drydock.run.artefacts import KINDS
 
 ID = parameter("id", "path", "Id of the run, or the one that its caller gave it.", TEXT)
 FLAG: Json = {"type": "boolean"}
@@ -73,10 +74,16 @@ EVENT: Json = {
     "properties": {"seq": WHOLE, "type": TEXT, "recorded_at": TEXT, "data": OBJECT},
 }
 EVENTS: Json = {"type": "object", "properties": {"events": {"type": "array", "items": EVENT}}}
+ARTIFACTS: Json = {"type": "object", "properties": {"artifacts": {"type": "array", "items": OBJECT}}}
 MESSAGE: Json = {"type": "object", "properties": {"number": WHOLE, "kind": TEXT, "text": TEXT}}
 WAITING: Json = {"type": "object", "properties": {"waiting": {"type": "array", "items": OBJECT}}}
 STARTED = ("X-Run-Id", "Idempotency-Replayed", "Location")
 OR_STREAM: Json = {"text/event-stream": {"schema": STREAM}}
+
+
+def _bare(kind: str) -> str:
+    """Without its charset."""
+    return kind.partition(";")[0]
 
 
 def _control(operation: str, summary: str) -> Json:
@@ -91,6 +98,7 @@ def _control(operation: str, summary: str) -> Json:
     }
 
 
+ARTIFACT_KINDS = ("application/json", *(_bare(kind) for kind in KINDS.values()))
 RUNS: Json = {
     "/v1/runs": {
         "post": {
@@ -216,6 +224,33 @@ RUNS: Json = {
             "responses": {
                 "200": answer("Settled.", APPROVAL),
                 **errors(*GUARDED, Invalid, NotFound, Conflict, TooLarge),
+            },
+        }
+    },
+    "/v1/runs/{id}/diff": {
+        "get": {
+            "operationId": "get_diff",
+            "summary": "What the run changed, as a patch.",
+            "parameters": [ID, parameter("path", "query", "Of this file alone.", TEXT)],
+            "responses": {"200": answer("It.", TEXT, "text/x-diff"), **errors(*GUARDED, NotFound)},
+        }
+    },
+    "/v1/runs/{id}/artifacts": {
+        "get": {
+            "operationId": "list_artifacts",
+            "summary": "What an ended run left.",
+            "parameters": [ID],
+            "responses": {"200": answer("They.", ARTIFACTS), **errors(*GUARDED, NotFound)},
+        }
+    },
+    "/v1/runs/{id}/artifacts/{name}": {
+        "get": {
+            "operationId": "get_artifact",
+            "summary": "One of logs.txt, diff.patch, events.ndjson, result.json and manifest.json.",
+            "parameters": [ID, parameter("name", "path", "Its name.", TEXT)],
+            "responses": {
+                "200": answer("It.") | {"content": {kind: {"schema": {}} for kind in ARTIFACT_KINDS}},
+                **errors(*GUARDED, NotFound),
             },
         }
     },
