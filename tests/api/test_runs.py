@@ -7,7 +7,7 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -80,6 +80,21 @@ def until(server: Server, run: dict[str, Any], so: Any) -> dict[str, Any]:
 
 def kinds(text: str) -> list[str]:
     return [kind for _, kind, _ in events_of(text)]
+
+
+def test_quotas_and_frozen_boxes_have_their_bounds(make_server: Callable[..., Server]) -> None:
+    """Before the server of this module: there is one engine to a process."""
+    with make_server(makes=scripted(work), quota_concurrent=1, frozen_boxes=0) as server:
+        run = start(server, "run echo up; sleep 300")
+        refused = server.post("/v1/runs", {"task": "one more"})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "quota")
+        assert len(server.get("/v1/runs").json()["runs"]) == 1
+        _until_event(server, run, "command_output")
+        server.post(f"/v1/runs/{run['id']}/pause", {})
+        _until_event(server, run, "run_paused")
+        server.post(f"/v1/runs/{run['id']}/resume", {})
+        shown = until(server, run, lambda shown: shown["status"] == "completed")
+        assert shown["result"]["summary"] == "cancelled up"
 
 
 def test_a_run_is_started_watched_and_shown(server: Server) -> None:
@@ -198,6 +213,17 @@ def test_what_waits_for_a_person_is_listed_and_answered(server: Server) -> None:
     shown = until(server, run, lambda shown: shown["status"] == "completed")
     assert shown["result"]["summary"] == "approved"
     assert server.get("/v1/waiting").json()["waiting"] == []
+
+
+def test_what_waits_is_streamed_with_each_change(server: Server) -> None:
+    with httpx.stream("GET", f"{server.url}/v1/waiting", headers={"accept": "text/event-stream"}, timeout=SOON) as told:
+        changes = (json.loads(line[6:])["waiting"] for line in told.iter_lines() if line.startswith("data: "))
+        assert next(changes) == []
+        run = start(server, "ask")
+        [question] = next(changes)
+        assert (question["run"], question["command"]) == (run["id"], "npm ci")
+        server.post(f"/v1/runs/{run['id']}/approvals/{question['number']}", {"approved": False})
+        assert next(changes) == []
 
 
 def test_what_an_ended_run_left_is_taken_away_with_its_hashes(server: Server) -> None:

@@ -9,7 +9,15 @@ from typing import Any
 
 from drydock.agent.desk import Stopped
 from drydock.agent.failed import AgentFailed
-from drydock.errors import BoxFailed, DrydockError, ModelBadAnswer, ModelFailed
+from drydock.errors import (
+    BoxFailed,
+    DrydockError,
+    ModelBadAnswer,
+    ModelFailed,
+    PushRefused,
+    RepositoryFailed,
+    RepositoryRefused,
+)
 from drydock.run.ledger import Ledger
 from drydock.run.parts import RunFailed
 from drydock.store.journal import Entry
@@ -47,6 +55,10 @@ def of_error(wrong: BaseException) -> Ending:
     if isinstance(wrong, ModelFailed):
         error_type = "model_response_error" if isinstance(wrong, ModelBadAnswer) else "model_request_error"
         return Ending("failed", wrong.message, error_type, wrong.retryable)
+    if isinstance(wrong, RepositoryFailed):
+        return Ending("failed", wrong.message, "repository_error", wrong.retryable)
+    if isinstance(wrong, RepositoryRefused | PushRefused):
+        return Ending("failed", wrong.message, "repository_error")
     if isinstance(wrong, BoxFailed):
         return Ending("failed", wrong.message, "sandbox_transport_error", retryable=True)
     if isinstance(wrong, DrydockError):

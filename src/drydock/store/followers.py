@@ -26,11 +26,23 @@ class Followers:
         self._read = read
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[str, set[_Listener]] = {}
+        self._watchers: set[asyncio.Event] = set()
 
     def publish(self, run: str, fresh: Sequence[Event]) -> None:
         self._loop.call_soon_threadsafe(self._tell, run, fresh)
 
+    def watch(self) -> asyncio.Event:
+        """Set whenever any run has told something; give it back with `unwatch`."""
+        watcher = asyncio.Event()
+        self._watchers.add(watcher)
+        return watcher
+
+    def unwatch(self, watcher: asyncio.Event) -> None:
+        self._watchers.discard(watcher)
+
     def _tell(self, run: str, fresh: Sequence[Event]) -> None:
+        for watcher in self._watchers:
+            watcher.set()
         for listener in self._waiting.get(run, ()):
             listener.take(fresh)
 
@@ -43,6 +55,8 @@ class Followers:
         self._loop.call_soon_threadsafe(self._remind, None, EVERYTHING)
 
     def _remind(self, runs: Sequence[str] | None, seq: int) -> None:
+        for watcher in self._watchers:
+            watcher.set()
         for run in list(self._waiting) if runs is None else runs:
             for listener in self._waiting.get(run, ()):
                 listener.remind(seq)

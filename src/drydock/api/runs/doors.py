@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import get_args
+from typing import Any, get_args
 
 from drydock.api.body import read_body
 from drydock.api.call import Call, Reply, json_reply
 from drydock.api.executions.doors import ID, NUMBER, begin_stream, caller_of, idempotency_key, query_of
+from drydock.api.executions.events import PING
 from drydock.api.guard import Guard
 from drydock.api.router import Router
 from drydock.api.runs.orders import RunOrders
 from drydock.api.runs.render import event, render, summary, waiting
 from drydock.api.runs.stream import frames, send, until_gone
-from drydock.api.text import parse
+from drydock.api.text import parse, write
 from drydock.errors import Invalid, NotFound
 from drydock.run.admission import Admission
 from drydock.run.ending import TERMINAL
@@ -28,6 +29,8 @@ from drydock.store.run import Run, Status
 STATUSES: tuple[Status, ...] = get_args(Status)
 STREAM = "text/event-stream"
 MOST_EVENTS = 1000
+CALM_S = 0.2
+"""Between two looks at what waits, however much is told meanwhile."""
 
 
 class RunDoors:
@@ -115,14 +118,39 @@ class RunDoors:
         await call.reply(json_reply(200, {"events": [event(each) for each in found]}))
 
     async def waiting(self, call: Call) -> None:
-        """What waits for a person, over all runs of the caller."""
-        found = await asyncio.to_thread(self._records.runs.list_living, caller_of(call))
-        asked = [
+        """What waits for a person, over all runs of the caller: as it is now, or as a stream of each change of it."""
+        caller = caller_of(call)
+        if STREAM not in (call.header(b"accept") or ""):
+            return await call.reply(json_reply(200, {"waiting": await self._asked(caller)}))
+        await begin_stream(call)
+        await send(call, self._asking(caller))
+
+    async def _asking(self, caller: str) -> AsyncGenerator[bytes, None]:
+        watcher = self._records.followers.watch()
+        shown: list[dict[str, Any]] | None = None
+        try:
+            while True:
+                watcher.clear()
+                asked = await self._asked(caller)
+                if asked != shown:
+                    shown = asked
+                    yield b"event: waiting\ndata: %s\n\n" % write({"waiting": asked})
+                try:
+                    await asyncio.wait_for(watcher.wait(), PING)
+                except TimeoutError:
+                    yield b": ping\n\n"
+                    continue
+                await asyncio.sleep(CALM_S)
+        finally:
+            self._records.followers.unwatch(watcher)
+
+    async def _asked(self, caller: str) -> list[dict[str, Any]]:
+        found = await asyncio.to_thread(self._records.runs.list_living, caller)
+        return [
             {"run": run.id, "task": run.spec["task"], "repo": run.spec["repo"], **shown}
             for run in found
             if (shown := waiting(run.control.get("waiting"))) is not None
         ]
-        await call.reply(json_reply(200, {"waiting": asked}))
 
     async def _end_of(self, call: Call, run: Run) -> Run:
         """As it has ended. A caller who hangs up stops nothing."""
