@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from sqlalchemy import URL
 
+from drydock.box.doors import Handler
 from drydock.box.held import HeldBox
 from drydock.box.limits import Limits
 from drydock.box.yard import Yard
+from drydock.egress.grants import PackagesGrant
 from drydock.errors import Unavailable
 from drydock.observe.log import Log
+from drydock.packages.failed import InstallFailed
+from drydock.packages.index import Indexes
+from drydock.packages.wanted import ECOSYSTEMS
 from drydock.run.engine import DbosEngine
 from drydock.run.parts import Makes
 from drydock.run.room import Guard, RunRoom, folder_of
@@ -73,6 +78,7 @@ class Workspaces:
     def __init__(self, settings: Settings, objects: ObjectStore, yard: Callable[[], Yard | None]) -> None:
         self._settings, self._objects, self._yard = settings, objects, yard
         self._open: list[Workspace] = []
+        self._indexes = Indexes(settings)
         self._limits = Limits(
             memory_bytes=settings.run_memory,
             inodes=1 << 20,
@@ -94,12 +100,26 @@ class Workspaces:
             most_bytes=self._settings.run_snapshot,
             may_freeze=lambda: sum(each.frozen for each in self._open) < self._settings.frozen_boxes,
             guard=guard,
+            grants=self._grants,
         )
         self._open.append(made)
         return made
 
-    async def _open_box(self, home: Path, restore: Path | None) -> HeldBox:
+    async def _grants(self) -> Sequence[PackagesGrant]:
+        """Of the server's own indexes: what an installer in the box may ask for is what a request's packages may."""
+        if self._settings.offline:
+            raise Unavailable("this server installs nothing (DRYDOCK_OFFLINE), so no command gets to an index")
+        found = []
+        for ecosystem in ECOSYSTEMS.values():
+            try:
+                found.append(await self._indexes.grant(ecosystem, None))
+            except InstallFailed:
+                continue  # this host knows no index for it: nothing of it is granted
+        return found
+
+    async def _open_box(self, home: Path, restore: Path | None, doors: Mapping[int, Handler]) -> HeldBox:
         yard = self._yard()
         if yard is None:
             raise Unavailable("runs need a box, and this server's isolation has none to hold")
-        return await HeldBox.open(yard, home, self._limits, disk_bytes=self._settings.run_disk, restore=restore)
+        disk = self._settings.run_disk
+        return await HeldBox.open(yard, home, self._limits, disk_bytes=disk, doors=doors, restore=restore)

@@ -16,9 +16,12 @@ import pytest
 from drydock.agent.desk import Question
 from drydock.run.parts import Job
 from tests.standins.agent import PATCH, scripted
+from tests.standins.index import Index
 from tests.standins.server import Server, events_of
+from tests.standins.wheels import wheel
 
 SOON = 20.0
+REACH = "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/pypi/simple/wide/').read()"
 
 
 async def work(job: Job) -> str:
@@ -32,6 +35,9 @@ async def work(job: Job) -> str:
             heard = [each.text for each in await job.desk.checkpoint("step")]
             await _run(job, "sleep 0.05")
         return heard[0]
+    if job.spec.task.startswith("reach"):
+        argv = ["/usr/bin/python3", "-c", REACH]
+        return (await job.site.run(argv, timeout_s=30, network=job.spec.task == "reach")).reason
     if job.spec.task.startswith("run "):
         return await _run(job, job.spec.task.removeprefix("run "))
     return "done"
@@ -84,7 +90,7 @@ def kinds(text: str) -> list[str]:
 
 def test_quotas_and_frozen_boxes_have_their_bounds(make_server: Callable[..., Server]) -> None:
     """Before the server of this module: there is one engine to a process."""
-    with make_server(makes=scripted(work), quota_concurrent=1, frozen_boxes=0) as server:
+    with make_server("bounds", makes=scripted(work), quota_concurrent=1, frozen_boxes=0) as server:
         run = start(server, "run echo up; sleep 300")
         refused = server.post("/v1/runs", {"task": "one more"})
         assert (refused.status_code, refused.json()["error"]["code"]) == (429, "quota")
@@ -95,6 +101,19 @@ def test_quotas_and_frozen_boxes_have_their_bounds(make_server: Callable[..., Se
         server.post(f"/v1/runs/{run['id']}/resume", {})
         shown = until(server, run, lambda shown: shown["status"] == "completed")
         assert shown["result"]["summary"] == "cancelled up"
+
+
+def test_a_command_that_was_granted_the_network_reaches_the_index_and_no_other_does(
+    make_server: Callable[..., Server],
+) -> None:
+    """Before the server of this module, as above."""
+    with Index() as index:
+        index.publish(wheel("wide"))
+        with make_server("granted", makes=scripted(work), python_index=index.pypi, npm_index=index.npm) as server:
+            for task in ("reach without", "reach", "reach without"):
+                run = start(server, task)
+                shown = until(server, run, lambda shown: shown["status"] == "completed")
+                assert shown["result"]["summary"] == ("completed" if task == "reach" else "exit_nonzero")
 
 
 def test_a_run_is_started_watched_and_shown(server: Server) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ import pytest
 import uvloop
 from sqlalchemy import URL
 
+from drydock.egress.grants import PackagesGrant
 from drydock.observe.log import Log
 from drydock.run.admission import Asked
 from drydock.run.ending import TERMINAL
@@ -65,8 +66,11 @@ class House:
         return self.room
 
     def _workspace(self, run: Run, guard: Guard) -> Workspace:
-        async def no_box(home: Path, restore: Path | None) -> Any:
+        async def no_box(home: Path, restore: Path | None, doors: Any) -> Any:
             raise AssertionError("this run needs no box")
+
+        async def nothing_granted() -> Sequence[PackagesGrant]:
+            return []
 
         folder = folder_of(self._data, run)
         return Workspace(
@@ -78,6 +82,7 @@ class House:
             most_bytes=1 << 30,
             may_freeze=lambda: True,
             guard=guard,
+            grants=nothing_granted,
         )
 
     def leave(self) -> None:

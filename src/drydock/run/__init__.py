@@ -19,6 +19,7 @@
     keeper.py     takes up what nothing carries, and brings parked questions to their end
     workspace.py  the held box of one run, and the snapshots that outlive it
     site.py       programs in it
+    way_out.py    its way to the package indexes, while a command has the grant
     lease.py      this worker's lease, where several share a database
     watchdog.py   kills the boxes of a worker whose lease was not renewed; watch.py is the program itself
     fence.py      lease, watchdog and word from the other processes

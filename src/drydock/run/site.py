@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 
 from drydock.agent.site import Done, Gone, Heard, OnOutput, Script, Stream
 from drydock.box.held_program import HeldProgram
@@ -30,6 +30,7 @@ class BoxSite:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._started: dict[int, HeldProgram] = {}
+        self._closing: dict[int, asyncio.Task[None]] = {}
 
     async def run(
         self,
@@ -41,13 +42,18 @@ class BoxSite:
         network: bool = False,
         on_output: OnOutput | None = None,
     ) -> Done:
+        async with AsyncExitStack() as granted:
+            env = await granted.enter_async_context(self._workspace.way_out.granted()) if network else {}
+            made = _program(program, stdin, read_only, env)
+            return await self._run(made, timeout_s, on_output)
+
+    async def _run(self, made: Program, timeout_s: float, on_output: OnOutput | None) -> Done:
         interrupts = self._workspace.interrupts
-        made = _program(program, stdin, read_only)
         held = await self._begin(made, max(1, int(timeout_s * 1000)))
         try:
             if self._workspace.interrupts > interrupts:
                 held.stop("cancelled")  # meant while it was still on its way
-            if not stdin:
+            if not made.stdin:
                 held.close_stdin()
             if on_output is not None:
                 await _tell(held, on_output)
@@ -58,8 +64,15 @@ class BoxSite:
         return _done(held)
 
     async def start(self, argv: Sequence[str], *, read_only: bool = False, network: bool = False) -> int:
-        held = await self._begin(_program(argv, b"", read_only), LONGEST_MS)
+        granted = AsyncExitStack()
+        env = await granted.enter_async_context(self._workspace.way_out.granted()) if network else {}
+        try:
+            held = await self._begin(_program(argv, b"", read_only, env), LONGEST_MS)
+        except BaseException:
+            await granted.aclose()
+            raise
         self._started[held.id] = held
+        self._closing[held.id] = asyncio.ensure_future(_close_after(held, granted))
         return held.id
 
     async def _begin(self, program: Program, wall_ms: int) -> HeldProgram:
@@ -103,18 +116,24 @@ class BoxSite:
         return held
 
 
-def _program(program: Sequence[str] | Script, stdin: bytes, read_only: bool) -> Program:
+async def _close_after(held: HeldProgram, granted: AsyncExitStack) -> None:
+    """What it was granted ends with it."""
+    await asyncio.wait([held.ended])
+    await granted.aclose()
+
+
+def _program(program: Sequence[str] | Script, stdin: bytes, read_only: bool, env: Mapping[str, str]) -> Program:
     if isinstance(program, Script):
         script = f"{CODE}/main.py"
         return Program(
             script=script,
             files={script: program.source.encode()},
-            env=ENV,
+            env={**ENV, **env},
             cwd=REPO,
             stdin=stdin,
             read_only=read_only,
         )
-    return Program(argv=program, env=ENV, cwd=REPO, stdin=stdin, read_only=read_only)
+    return Program(argv=program, env={**ENV, **env}, cwd=REPO, stdin=stdin, read_only=read_only)
 
 
 async def _tell(held: HeldProgram, on_output: OnOutput) -> None:

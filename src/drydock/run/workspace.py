@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Protocol
 
 from drydock.agent.desk import Stopped
+from drydock.box.doors import Handler
 from drydock.box.held import HeldBox
 from drydock.box.program import Program
 from drydock.errors import BoxFailed
+from drydock.run.way_out import PORT, Grants, WayOut
 from drydock.store.objects import ObjectStore
 
 REPO = "repo"
@@ -25,7 +27,7 @@ REPO = "repo"
 
 
 class OpensBox(Protocol):
-    async def __call__(self, home: Path, restore: Path | None) -> HeldBox: ...
+    async def __call__(self, home: Path, restore: Path | None, doors: Mapping[int, Handler]) -> HeldBox: ...
 
 
 class Workspace:
@@ -40,12 +42,15 @@ class Workspace:
         most_bytes: int,
         may_freeze: Callable[[], bool],
         guard: Callable[[Mapping[str, int]], Callable[[], None]],
+        grants: Grants,
     ) -> None:
         """`may_freeze` says whether this worker has room for one more frozen box; `guard` has somebody end a box when
         this worker is no longer able to, and gives back what makes an end of that."""
         self.folder = folder
         self._key = f"runs/{run}/workspace-{epoch}"
         self._objects, self._opens, self._most_bytes, self._may_freeze = objects, opens, most_bytes, may_freeze
+        self.way_out = WayOut(grants)
+        self._doors = {PORT: self.way_out.handler}
         self._guard = guard
         self._unguard: Callable[[], None] = lambda: None
         self._box: HeldBox | None = None
@@ -94,13 +99,13 @@ class Workspace:
         home = self.folder / "box"
         await asyncio.to_thread(shutil.rmtree, home, True)
         if self._saved is None:
-            box = await self._opens(home, None)
+            box = await self._opens(home, None, self._doors)
             await box.run(Program(argv=["/bin/mkdir", REPO], env={"PATH": "/bin"}))
             return box
         archive = self.folder / "restore.tar"
         await asyncio.to_thread(self._fetch, self._saved, archive)
         try:
-            return await self._opens(home, archive)
+            return await self._opens(home, archive, self._doors)
         finally:
             archive.unlink(missing_ok=True)
 
