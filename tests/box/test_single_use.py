@@ -11,6 +11,7 @@ import pytest
 
 from drydock.box.limits import MIB, Limits
 from drydock.box.pool import Pool
+from drydock.box.running import Outcome
 from drydock.box.stop import Stop
 from drydock.errors import BoxFailed
 from tests.box.conftest import Fleet, RunProgram, command, hierarchy_of, python
@@ -195,6 +196,22 @@ def test_a_slot_that_was_killed_from_outside_is_made_anew(fleet: Fleet, pool: Po
     first = execute("print('back')")
     assert first.ended.retryable or first.stdout == b"back\n"
     assert execute("print('back')").stdout == b"back\n"
+
+
+def test_a_slot_that_is_being_killed_gets_no_program_though_a_box_is_parked_in_it(fleet: Fleet) -> None:
+    pool = Pool(fleet.yard, 1)
+    fleet.run(pool.start())
+
+    async def kill_and_run() -> Outcome:
+        slot = pool._places[0].slot
+        assert slot is not None
+        slot.kill()
+        return await pool.run(python("print('served')"), Limits(wall_ms=10_000))
+
+    try:
+        assert fleet.run(kill_and_run()).stdout == b"served\n"
+    finally:
+        fleet.run(pool.close())
 
 
 def test_no_slot_can_be_made_where_the_interpreter_fails(fleet: Fleet, tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ class Slot:
         self._process: subprocess.Popen[bytes] | None = None
         self._ctl: socket.socket | None = None
         self._said: int = -1
+        self._killed = False
         self._loop = asyncio.get_running_loop()
 
     async def start(self) -> None:
@@ -149,7 +150,7 @@ class Slot:
         self.send(settings, [] if self.cgroup is None else [self.cgroup.pids_current_fd()])
 
     def send(self, message: Message, fds: list[int]) -> None:
-        if self._ctl is None:
+        if self._ctl is None or self._killed:
             raise BoxFailed("the box is gone")
         try:
             messages.send(self._ctl, message, fds)
@@ -205,7 +206,8 @@ class Slot:
         return {"process": os.pidfd_open(self._process.pid), **held}
 
     def kill(self) -> None:
-        """Every process of the slot, now."""
+        """Every process of the slot, now. What it may have said before is not believed: it takes no program any more."""
+        self._killed = True
         if self.cgroup is not None:
             self.cgroup.kill()
         if self._process is not None:
