@@ -206,7 +206,7 @@ class Slot:
         return {"process": os.pidfd_open(self._process.pid), **held}
 
     def kill(self) -> None:
-        """Every process of the slot, now. What it may have said before is not believed: it takes no program any more."""
+        """Every process of the slot, now. It takes no program any more, though a box may be parked in it."""
         self._killed = True
         if self.cgroup is not None:
             self.cgroup.kill()
