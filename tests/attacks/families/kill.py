@@ -118,9 +118,12 @@ time.sleep(5)
         ends=("timeout",),
         attack="""
 import os, signal
-if os.fork() == 0:
+child = os.fork()
+if child == 0:
     os.setsid()
     os.kill(os.getpid(), signal.SIGSTOP)
+# gVisor hangs up on a group that has stopped when one of it leaves the session, so that comes first.
+os.waitpid(child, os.WUNTRACED)
 os.kill(os.getpid(), signal.SIGSTOP)
 """,
         twin=OWN_CHILD,
