@@ -47,6 +47,7 @@ from drydock.dialects.code.health import Health
 from drydock.dialects.code.shape import shape as code_shape
 from drydock.dialects.forms import FORMS
 from drydock.dialects.openapi import bare_paths, code_paths
+from drydock.errors import CannotStart
 from drydock.model.keys import Sealed
 from drydock.model.models import Models
 from drydock.observe.log import Forward, Log
@@ -91,6 +92,11 @@ class App:
 
     def __init__(self, settings: Settings, executor: OwnedExecutor, log: Log, makes: Makes | None = None) -> None:
         """`makes` gives each run its parts; without it runs are not served."""
+        if makes is None and settings.role != "all":
+            raise CannotStart(
+                f"the role {settings.role!r} is for runs, and this version serves none",
+                hint="Leave out DRYDOCK_ROLE (--role).",
+            )
         self.settings = settings
         self.makes = makes
         self.runs: RunRoom | None = None
