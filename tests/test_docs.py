@@ -12,7 +12,7 @@ import pytest
 from drydock.api.executions.events import Kind
 from drydock.cli.main import root
 from drydock.errors import DrydockError
-from drydock.settings import Settings, alias, flag, is_secret, variable
+from drydock.settings import Settings, aliases, flag, is_secret, variable
 from scripts import reference
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,7 +34,7 @@ def test_every_setting_has_its_line_with_every_way_to_set_it(name: str) -> None:
     [line] = [line for line in page("settings.md").splitlines() if line.startswith(f"| `{name}` |")]
     assert f"`{variable(name)}`" in line
     assert is_secret(name) or f"`{flag(name)}`" in line
-    assert alias(name) is None or f"`{alias(name)}`" in line
+    assert all(f"`{alias}`" in line for alias in aliases(name))
 
 
 @pytest.mark.parametrize("error", [error for error, _ in reference.tree()], ids=lambda error: error.code)

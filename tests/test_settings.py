@@ -109,17 +109,36 @@ def test_a_line_of_drydock_toml_sets_it(name: str, own_folder: Path) -> None:
         ("MISTRAL_BASE_URL", "mistral_base_url"),
         ("GOOGLE_API_KEY", "google_api_key"),
         ("GOOGLE_BASE_URL", "google_base_url"),
+        ("SANDBOX_JWT_SECRET", "jwt_secret"),
+        ("JWT_SECRET", "jwt_secret"),
+        ("SANDBOX_DEFAULT_TIMEOUT_SECONDS", "run_timeout"),
+        ("SANDBOX_MAX_TIMEOUT_SECONDS", "run_max_timeout"),
+        ("SANDBOX_MAX_CONCURRENT_RUNS", "user_concurrent"),
+        ("SANDBOX_MAX_RUN_STARTS_PER_MINUTE", "user_per_minute"),
+        ("SANDBOX_MAX_RUNS_PER_DAY", "user_per_day"),
     ],
 )
 def test_the_contracts_own_variable_sets_it(alias: str, name: str) -> None:
     text, value = sample(name)
-    assert settings.alias(name) == alias
+    assert alias in settings.aliases(name)
     assert getattr(load({}, {alias: text}), name) == value
 
 
 def test_no_two_settings_share_a_contract_variable() -> None:
-    aliases = [settings.alias(name) for name in Settings.model_fields if settings.alias(name)]
-    assert len(aliases) == len(set(aliases)) == 14
+    aliases = [alias for name in Settings.model_fields for alias in settings.aliases(name)]
+    assert len(aliases) == len(set(aliases)) == 21
+
+
+@pytest.mark.parametrize("text", ["0", "-3", "2.5", "two", " ", "1e3", "99999999999"])
+def test_what_is_no_positive_number_in_a_quota_of_the_contract_is_its_default(text: str) -> None:
+    assert load({}, {"SANDBOX_MAX_CONCURRENT_RUNS": text}).user_concurrent == 2
+    with pytest.raises(BadSetting):
+        load({}, {"DRYDOCK_USER_CONCURRENT": "two"})
+
+
+def test_the_workers_own_secret_is_stronger_than_the_shared_one_unless_it_is_blank() -> None:
+    assert load({}, {"SANDBOX_JWT_SECRET": "a", "JWT_SECRET": "b"}).jwt_secret == "a"
+    assert load({}, {"SANDBOX_JWT_SECRET": "  ", "JWT_SECRET": "b"}).jwt_secret == "b"
 
 
 def test_each_source_yields_to_the_next_stronger_one(own_folder: Path) -> None:
@@ -260,7 +279,7 @@ def test_a_bad_value_in_a_file_names_the_file(own_folder: Path) -> None:
 def test_no_secret_is_ever_shown(own_folder: Path) -> None:
     secrets = [name for name in Settings.model_fields if settings.is_secret(name)]
     keys = ["anthropic_api_key", "openai_api_key", "mistral_api_key", "google_api_key"]
-    assert secrets == ["server_auth_token", "secrets_key", *keys]
+    assert secrets == ["server_auth_token", "jwt_secret", "secrets_key", *keys]
     for name in secrets:
         (own_folder / "drydock.toml").write_text(f"{name} = 271828\n")
         wrong = refused()
@@ -311,7 +330,9 @@ def test_importing_the_module_reads_nothing() -> None:
 def test_the_example_to_copy_names_only_variables_that_exist(own_folder: Path) -> None:
     example = (Path(__file__).parent.parent / ".dev.vars.example").read_text()
     offered = [line.lstrip("# ").partition("=")[0] for line in example.splitlines() if "=" in line]
-    known = {settings.variable(n) for n in Settings.model_fields} | {settings.alias(n) for n in Settings.model_fields}
+    known = {settings.variable(n) for n in Settings.model_fields} | {
+        alias for n in Settings.model_fields for alias in settings.aliases(n)
+    }
     assert offered
     assert set(offered) <= known
     (own_folder / ".dev.vars").write_text(example)

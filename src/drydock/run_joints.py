@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import URL
 
+from drydock.access.caller import Caller
 from drydock.box.doors import Handler
 from drydock.box.held import HeldBox
 from drydock.box.limits import Limits
@@ -29,6 +30,7 @@ from drydock.store.folder import write_once
 from drydock.store.objects import ObjectStore
 from drydock.store.run import Run
 from drydock.store.runs import Quota
+from drydock.store.sealing import Sealer, open_sealer
 
 PROCESSES = 512
 OPEN_FILES = 4096
@@ -47,11 +49,31 @@ def open_room(
     workspaces = Workspaces(settings, objects, yard)
     carries = settings.role != "api"
     engine = DbosEngine(_engine_address(settings, database), name, at_once(settings), carries=carries)
-    return RunRoom(name, database, objects, engine, makes, workspaces, log, carries=carries)
+
+    def sealer() -> Sealer:
+        return open_sealer(settings.data, settings.secrets_key)
+
+    return RunRoom(name, database, objects, engine, makes, workspaces, log, sealer=sealer, carries=carries)
 
 
 def at_once(settings: Settings) -> int:
     return settings.max_runs or 2 * (os.cpu_count() or 1)
+
+
+def quota_of(settings: Settings, caller: Caller) -> Quota:
+    """What is set for everybody holds for users too, if it is less than theirs."""
+    common = quota(settings)
+    if caller.kind != "user":
+        return common
+    return Quota(
+        _less(settings.user_concurrent, common.concurrent),
+        _less(settings.user_per_minute, common.per_minute),
+        _less(settings.user_per_day, common.per_day),
+    )
+
+
+def _less(own: int, common: int | None) -> int:
+    return own if common is None else min(own, common)
 
 
 def quota(settings: Settings) -> Quota:

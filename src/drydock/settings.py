@@ -11,7 +11,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -62,8 +62,14 @@ Number = Annotated[float, BeforeValidator(_number)]
 Table = Annotated[dict[str, Any], BeforeValidator(_table)]
 
 
-def _knob(default: Any, what: str, alias: str | None = None, secret: bool = False, **bounds: Any) -> Any:
-    return Field(default, description=what, json_schema_extra={"alias": alias, "secret": secret}, **bounds)
+def _knob(
+    default: Any, what: str, alias: str | None = None, secret: bool = False, lenient: bool = False, **bounds: Any
+) -> Any:
+    """`alias` holds several names where a contract has several, the strongest first. `lenient`: its contract counts
+    what is no positive whole number as not set."""
+    return Field(
+        default, description=what, json_schema_extra={"alias": alias, "secret": secret, "lenient": lenient}, **bounds
+    )
 
 
 class Settings(BaseModel):
@@ -85,6 +91,15 @@ class Settings(BaseModel):
 
     # Who may call
     server_auth_token: str = _knob("", "A bearer token that opens every door.", "SERVER_AUTH_TOKEN", secret=True)
+    jwt_secret: str = _knob(
+        "",
+        "Secret of the HS256 tokens by which users of contract `polychat` come; blanks at its ends do not count.",
+        "SANDBOX_JWT_SECRET JWT_SECRET",
+        secret=True,
+    )
+    jwt_plan: str = _knob(
+        "", "Plan that a user's token must name in its claim `plan`, `pro` for instance; empty asks none."
+    )
     secrets_key: str = _knob(
         "",
         "Keys that seal secrets at rest, 32 bytes in base64 each; the first seals. Empty keeps one in the data folder.",
@@ -154,13 +169,34 @@ class Settings(BaseModel):
         "all", "What this process does with runs: takes them in and carries them, or one of the two."
     )
     max_runs: Whole = _knob(0, "Runs that this worker carries at once; 0 is twice its processors.", ge=0)
-    run_timeout: Whole = _knob(900, "Seconds that a run gets which asks for no limit of its own.", ge=1)
-    run_max_timeout: Whole = _knob(7200, "Longest time limit of a run in seconds.", ge=1)
+    run_timeout: Whole = _knob(
+        900,
+        "Seconds that a run gets which asks for no limit of its own.",
+        "SANDBOX_DEFAULT_TIMEOUT_SECONDS",
+        lenient=True,
+        ge=1,
+    )
+    run_max_timeout: Whole = _knob(
+        7200, "Longest time limit of a run in seconds.", "SANDBOX_MAX_TIMEOUT_SECONDS", lenient=True, ge=1
+    )
     run_memory: Whole = _knob(2048 * MIB, "Memory of the box that a run works in, in bytes.", ge=64 * MIB)
     run_disk: Whole = _knob(8192 * MIB, "Disk of the box that a run works in, in bytes.", ge=64 * MIB)
     run_snapshot: Whole = _knob(4096 * MIB, "Largest snapshot of a run's workspace in bytes.", ge=MIB)
     frozen_boxes: Whole = _knob(
         20, "Paused commands that are kept frozen; beyond that a paused run's command is broken off.", ge=0
+    )
+    user_concurrent: Whole = _knob(
+        2, "Runs that one user may have at once who comes by token.", "SANDBOX_MAX_CONCURRENT_RUNS", lenient=True, ge=1
+    )
+    user_per_minute: Whole = _knob(
+        4,
+        "Runs that one such user may start within a minute.",
+        "SANDBOX_MAX_RUN_STARTS_PER_MINUTE",
+        lenient=True,
+        ge=1,
+    )
+    user_per_day: Whole = _knob(
+        25, "Runs that one such user may start within a day.", "SANDBOX_MAX_RUNS_PER_DAY", lenient=True, ge=1
     )
     quota_concurrent: Whole = _knob(0, "Runs that one caller may have at once; 0 is no limit.", ge=0)
     quota_per_minute: Whole = _knob(0, "Runs that one caller may start within a minute; 0 is no limit.", ge=0)
@@ -241,10 +277,9 @@ def variable(name: str) -> str:
     return "DRYDOCK_" + name.upper()
 
 
-def alias(name: str) -> str | None:
-    """The contracts' own variable for it."""
-    found: str | None = _extra(Settings.model_fields[name])["alias"]
-    return found
+def aliases(name: str) -> Sequence[str]:
+    """The contracts' own variables for it, the strongest first."""
+    return str(_extra(Settings.model_fields[name])["alias"] or "").split()
 
 
 def is_secret(name: str) -> bool:
@@ -285,8 +320,19 @@ def _bad(wrong: ValidationError, told: Mapping[str, Told]) -> BadSetting:
 
 def _from_aliases(variables: Mapping[str, str], suffix: str = "") -> dict[str, Told]:
     """An empty variable is one that is not set, as everywhere below: compose files and templates leave such behind."""
-    names = {name: alias(name) for name in Settings.model_fields}
-    return {n: Told(variables[key], key + suffix) for n, key in names.items() if key and variables.get(key)}
+    return {
+        name: Told(variables[key], key + suffix)
+        for name in Settings.model_fields
+        for key in [next((key for key in aliases(name) if _counts(name, variables.get(key, ""))), "")]
+        if key
+    }
+
+
+def _counts(name: str, text: str) -> bool:
+    """Whether a contract's variable says anything."""
+    if _extra(Settings.model_fields[name])["lenient"]:
+        return bool(re.fullmatch(r"0*[1-9][0-9]{0,9}", text.strip()))
+    return bool(text.strip() if len(aliases(name)) > 1 else text)
 
 
 def _from_variables(variables: Mapping[str, str], suffix: str = "") -> dict[str, Told]:
@@ -362,7 +408,7 @@ def reference() -> str:
     ]
     for name, field in Settings.model_fields.items():
         default = "" if field.default == "" else f"`{_spelled(field.default)}`"
-        also = f"`{alias(name)}`" if alias(name) else ""
+        also = ", ".join(f"`{each}`" for each in aliases(name))
         by_flag = "" if is_secret(name) else f"`{flag(name)}`"
         rows.append(f"| `{name}` | {by_flag} | `{variable(name)}` | {also} | {default} | {field.description} |")
     return "\n".join(rows) + "\n"

@@ -13,6 +13,7 @@ SCOPES: Mapping[str, str] = {
     ALL: "every door",
     "code": "the code dialect: POST /execute and all under /code",
     "native": "the native API: all under /v1",
+    "polychat": "the polychat dialect: all under /polychat, /apps/sandbox and /sandbox",
 }
 """What a key may be made for. A door asks for one of them; a scope that no door asks for opens nothing."""
 
@@ -20,10 +21,12 @@ SCOPES: Mapping[str, str] = {
 @dataclass(frozen=True, slots=True)
 class Caller:
     id: str
-    """Whose things these are in the store: `local`, `token` or `key:ID`."""
+    """Whose things these are in the store: `local`, `token`, `key:ID` or `user:NUMBER`."""
     name: str
-    kind: Literal["local", "key", "token"]
+    kind: Literal["local", "key", "token", "user"]
     scopes: Sequence[str] = (ALL,)
+    plan: str = ""
+    """What a user's token says that he pays for."""
 
     @property
     def key_id(self) -> str | None:

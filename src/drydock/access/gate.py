@@ -11,11 +11,13 @@ import hashlib
 import hmac
 import ipaddress
 import re
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from drydock.access.caller import Caller
 from drydock.access.keys import Key, Snapshot
+from drydock.access.tokens import User, verify
 from drydock.errors import BadSetting, CannotStart, Forbidden, Unauthorized
 from drydock.settings import Settings
 
@@ -53,7 +55,7 @@ class Knock:
 
 def has_credential(settings: Settings, keys: Snapshot) -> bool:
     """Whether any credential is configured; any one closes all doors."""
-    return bool(settings.server_auth_token) or len(keys) > 0
+    return bool(settings.server_auth_token or settings.jwt_secret.strip()) or len(keys) > 0
 
 
 def must_have_credential(settings: Settings, keys: Snapshot) -> None:
@@ -69,8 +71,8 @@ def must_have_credential(settings: Settings, keys: Snapshot) -> None:
         return
     raise CannotStart(
         f"{settings.host or 'Every address'!r} can be reached from other machines, and no credential is configured.",
-        hint="Make a key with `drydock keys add NAME`, or set SERVER_AUTH_TOKEN, or listen on 127.0.0.1; "
-        "DRYDOCK_OPEN=1 serves everybody who can reach it.",
+        hint="Make a key with `drydock keys add NAME`, or set SERVER_AUTH_TOKEN or SANDBOX_JWT_SECRET, or listen on "
+        "127.0.0.1; DRYDOCK_OPEN=1 serves everybody who can reach it.",
     )
 
 
@@ -101,14 +103,17 @@ def is_loopback(host: str) -> bool:
 def _with_credential(settings: Settings, keys: Snapshot, knock: Knock) -> Caller:
     bearer = _only(_bearer(text) for text in knock.authorization)
     api_key = _only(text.strip(" \t") for text in knock.api_key)
-    # All three are worked out whatever the first one says, so that the time tells nothing.
+    # All four are worked out whatever the first one says, so that the time tells nothing.
     is_token = _same(bearer, settings.server_auth_token)
     by_bearer = keys.find(bearer)
     by_header = keys.find(api_key)
+    user = verify(bearer, settings.jwt_secret.strip(), time.time())
     if is_token:
         return TOKEN
     if key := by_bearer or by_header:
         return _caller(key)
+    if user is not None:
+        return _user(user)
     shown = knock.authorization or knock.api_key
     raise Unauthorized("The credential is not valid." if shown else "A credential is needed.")
 
@@ -156,3 +161,8 @@ def _same(shown: str, token: str) -> bool:
 
 def _caller(key: Key) -> Caller:
     return Caller(f"key:{key.id}", key.name, "key", key.scopes)
+
+
+def _user(user: User) -> Caller:
+    """Tokens are a thing of one contract: they open its doors and no other."""
+    return Caller(f"user:{user.number}", f"user {user.number}", "user", ("polychat",), user.plan)

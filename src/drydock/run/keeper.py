@@ -83,6 +83,7 @@ class Keeper:
                 continue
 
     async def _sweep(self) -> None:
+        await asyncio.to_thread(self._records.lent.sweep)
         living = [run for run in await asyncio.to_thread(self._records.runs.living) if not self._carried(run.id)]
         self._due = [(next_moment(run.control["waiting"]), run.id) for run in living if _asks(run)]
         heapq.heapify(self._due)
@@ -97,7 +98,7 @@ class Keeper:
 
     async def _take_up(self, engine: DurableEngine, run: Run) -> None:
         """It has no workflow: the server died between its record and the queue, or its workflow ended without it."""
-        await asyncio.to_thread(self._records.journal.append, run.id, [queued(run)])
+        await asyncio.to_thread(self._records.journal.append, run.id, queued(run))
         if run.worker is not None:
             # Carried once: a workflow of the same name has ended and would not be carried again.
             again = await asyncio.to_thread(self._next_segment, run)

@@ -13,7 +13,7 @@ from drydock.run.engine import DurableEngine
 from drydock.run.fence import Fence
 from drydock.run.keeper import Keeper, workflow_of
 from drydock.run.parts import Makes
-from drydock.run.records import Records
+from drydock.run.records import Records, no_sealer
 from drydock.run.steering import PARK_AFTER
 from drydock.run.wakes import Wakes
 from drydock.run.worker import Worker
@@ -21,6 +21,7 @@ from drydock.run.workspace import Workspace
 from drydock.store.database import Database
 from drydock.store.objects import ObjectStore
 from drydock.store.run import Run
+from drydock.store.sealing import Sealer
 
 Guard = Callable[[Mapping[str, int]], Callable[[], None]]
 PutsUp = Callable[[Run, Guard], Workspace]
@@ -40,12 +41,13 @@ class RunRoom:
         workspaces: PutsUp,
         log: Log,
         *,
+        sealer: Callable[[], Sealer] = no_sealer,
         carries: bool = True,
         park_after: float = PARK_AFTER,
     ) -> None:
         self._engine, self._opened, self._opening = engine, False, asyncio.Lock()
         self._carries = carries
-        self.records = Records.open(database, objects)
+        self.records = Records.open(database, objects, sealer)
         self.wakes = Wakes()
         self.worker = Worker(
             name,

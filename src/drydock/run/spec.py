@@ -49,6 +49,8 @@ class Spec:
     """The delivery policy, when there is one."""
     model_settings: Mapping[str, Any] = field(default_factory=dict)
     follow_up_of: str | None = None
+    announced: bool = True
+    """Its journal begins with `run_queued`. Not where the contract of its door has no word for waiting."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """What a door keeps for its own projections."""
 

@@ -14,6 +14,7 @@
     objects.py     blobs by key: a folder or a cloud's bucket
     sealing.py     authenticated encryption under the operator's key
     secrets.py     named secrets, sealed
+    lent.py        credentials that callers lend to one run, sealed
 
 In: records, bytes, names. Out: the same. Everything here is synchronous and meant for worker threads; what may be
 called on an event loop says so. Never known here: HTTP, boxes, who may call (a caller is an opaque string).

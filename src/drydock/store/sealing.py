@@ -3,7 +3,7 @@
 An envelope is version, key id, nonce, ciphertext with tag. Version, key id and the name of what is sealed are
 authenticated with it, so a sealed value moved to another name, or to another key, does not open. Several keys may be
 at hand: the first seals, all open; that is how a key is replaced. Nonces are random, which is sound for 2^32 values
-under one key; there will be dozens.
+under one key: dozens of secrets, and a credential for each run that was lent one.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Secrets:
         sealed = {name: self._sealer.seal(name, _bytes(name, value)) for name, value in values.items()}
         with self._database.write() as connection:
             for name, envelope in sealed.items():
-                _put(connection, name, envelope)
+                put_sealed(connection, name, envelope)
 
     def unset(self, name: str) -> bool:
         """False when there was none."""
@@ -45,7 +45,8 @@ class Secrets:
             return connection.execute(delete(secrets).where(secrets.c.name == check_name(name))).rowcount > 0
 
     def names(self) -> Sequence[SecretName]:
-        query = select(secrets.c.name, secrets.c.created_at, secrets.c.updated_at).order_by(secrets.c.name)
+        columns = (secrets.c.name, secrets.c.created_at, secrets.c.updated_at)
+        query = select(*columns).where(secrets.c.name.not_like("%:%")).order_by(secrets.c.name)
         with self._database.read() as connection:
             return [SecretName(*row) for row in connection.execute(query)]
 
@@ -89,7 +90,8 @@ def _bytes(name: str, value: str) -> bytes:
     return content
 
 
-def _put(connection: Connection, name: str, envelope: bytes) -> None:
+def put_sealed(connection: Connection, name: str, envelope: bytes) -> None:
+    """In place of what was under that name."""
     now = datetime.now(UTC)
     changed = connection.execute(update(secrets).where(secrets.c.name == name).values(sealed=envelope, updated_at=now))
     if changed.rowcount == 0:
