@@ -1,6 +1,7 @@
-"""Calls of /v1/executions, over the standard library's HTTP: importing a richer one takes longer than an execution.
+"""Calls of a server, over the standard library's HTTP: importing a richer one takes longer than an execution.
 
 A program that is being followed belongs to its follower: a connection that breaks ends it, as a closed terminal would.
+A run does not: it is followed in runs/.
 """
 
 from __future__ import annotations
@@ -20,11 +21,18 @@ CONNECT_WITHIN = 10.0
 SILENT_AT_MOST = 60.0
 """Seconds without a byte; the server sends a comment every 15."""
 LONGEST_LINE = 1 << 20
-"""Bytes of one line of the stream; the server's pieces are a sixteenth of it."""
+"""Bytes of one line of an execution's stream; the server's pieces are a sixteenth of it."""
 
 
 class Refused(CannotStart):
     """The server answered with an error; its own words are passed on."""
+
+    def __init__(
+        self, message: str, *, where: str | None = None, hint: str | None = None, answered: int = 0, told: str = ""
+    ) -> None:
+        """`answered` is the HTTP status, `told` the code of the error if it is one of Drydock's."""
+        super().__init__(message, where=where, hint=hint)
+        self.answered, self.told = answered, told
 
 
 class NoServer(CannotStart):
@@ -68,10 +76,20 @@ class Server:
         finally:
             connection.close()
 
-    def post(self, path: str, body: Mapping[str, Any], *, silent_at_most: float) -> bytes:
+    def post(self, path: str, body: Mapping[str, Any], *, silent_at_most: float = SILENT_AT_MOST) -> bytes:
         connection, reply = self._ask("POST", path, body, silent_at_most=silent_at_most)
         try:
             return reply.read()
+        finally:
+            connection.close()
+
+    def stream(self, path: str, *, after: int, longest: int) -> Iterator[Event]:
+        """Server-sent events after that number, as long as the server sends them; OSError or HTTPException when the
+        connection breaks. Nothing when all were seen."""
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+        connection, reply = self._ask("GET", path, headers=headers)
+        try:
+            yield from _events(reply, longest)
         finally:
             connection.close()
 
@@ -133,7 +151,7 @@ class Following:
     def __iter__(self) -> Iterator[Event]:
         """Up to `ended`; NoServer when the connection breaks before."""
         try:
-            for event in _events(self._reply):
+            for event in _events(self._reply, LONGEST_LINE):
                 yield event
                 if event.name == "ended":
                     return
@@ -147,11 +165,11 @@ class Following:
         )
 
 
-def _events(stream: http.client.HTTPResponse) -> Iterator[Event]:
+def _events(stream: http.client.HTTPResponse, longest: int) -> Iterator[Event]:
     """Server-sent events, as the HTML standard has them; comments only keep the connection alive."""
     number, name = "", "message"
     data: list[str] = []
-    while raw := stream.readline(LONGEST_LINE):
+    while raw := stream.readline(longest):
         line = raw.decode("utf-8", "replace").rstrip("\r\n")
         if not line:
             if data:
@@ -172,9 +190,19 @@ def _refused(status: int, text: bytes) -> Refused:
     try:
         error = json.loads(text)["error"]
         told = error if isinstance(error, dict) else {"message": error}
-        return Refused(str(told["message"]), where=told.get("where"), hint=told.get("hint") or _ASK_AGAIN)
+        return Refused(
+            str(told["message"]),
+            where=told.get("where"),
+            hint=told.get("hint") or _ASK_AGAIN,
+            answered=status,
+            told=str(told.get("code", "")),
+        )
     except (ValueError, KeyError, TypeError):
-        return Refused(f"the server answered {status}, in no form of Drydock's", hint="Is --url that of a Drydock?")
+        return Refused(
+            f"the server answered {status}, in no form of Drydock's",
+            hint="Is --url that of a Drydock?",
+            answered=status,
+        )
 
 
 _ASK_AGAIN = "Look at the request, and at the server's log."

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 import click
 
 from drydock.cli.client import Server
+from drydock.cli.whereabouts import at_server
 
 INSTALL_WITHIN = 3600.0
 """Seconds of silence while packages are installed; the server ends it before."""
 UNITS = ("B", "KiB", "MiB", "GiB")
-
-_url = click.option(
-    "--url", envvar="DRYDOCK_URL", default="http://127.0.0.1:8080", show_default=True, help="The server."
-)
-_key = click.option("--key", envvar="DRYDOCK_API_KEY", help="API key; better given as DRYDOCK_API_KEY.")
-
-
-def _at_server(command: Callable[..., None]) -> Callable[..., None]:
-    return _url(_key(command))
 
 
 @click.group()
@@ -32,7 +24,7 @@ def envs() -> None:
 
 @envs.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print them as the API tells them.")
-@_at_server
+@at_server
 def list_(as_json: bool, url: str, key: str | None) -> None:
     """List your environments, latest use first."""
     found = json.loads(Server(url, key).get("/v1/environments"))["environments"]
@@ -51,7 +43,7 @@ def list_(as_json: bool, url: str, key: str | None) -> None:
 @click.option("--requirement", "-r", "requirements", multiple=True, required=True, help="A package, as NAME==VERSION.")
 @click.option("--language", "-l", type=click.Choice(["python", "node"]), default="python", show_default=True)
 @click.option("--index", envvar="DRYDOCK_INDEX", help="Package index instead of the server's; it must allow the host.")
-@_at_server
+@at_server
 def create(name: str, requirements: Sequence[str], language: str, index: str | None, url: str, key: str | None) -> None:
     """Install packages under NAME; one that is there gets exactly this list."""
     body: dict[str, Any] = {"name": name, "requirements": list(requirements), "language": language}
@@ -63,7 +55,7 @@ def create(name: str, requirements: Sequence[str], language: str, index: str | N
 
 @envs.command()
 @click.argument("name")
-@_at_server
+@at_server
 def delete(name: str, url: str, key: str | None) -> None:
     """Forget an environment; what runs in it now goes on."""
     Server(url, key).delete(f"/v1/environments/{quote(name, safe='')}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,27 +14,15 @@ import click
 
 from drydock.cli import bundle, program
 from drydock.cli.client import Following, Server
+from drydock.cli.duration import Duration
 from drydock.cli.progress import ProgressLine
+from drydock.cli.whereabouts import at_server
 from drydock.errors import DrydockError
 
 TIMED_OUT = 124
 OUR_FAULT = 125
 """As `timeout` and `docker run` have it: neither is a number that a program would lightly choose."""
 BY_SIGNAL = 128
-UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
-
-
-class Duration(click.ParamType[Any]):
-    """Milliseconds from `10s`, `500ms`, `1.5m`, or bare seconds."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = re.fullmatch(r"([0-9]{1,9}(?:[.][0-9]{1,6})?)(ms|s|m|h)?", str(value))
-        milliseconds = round(float(found[1]) * UNITS[found[2] or "s"]) if found else 0
-        if milliseconds < 1:
-            self.fail(f"{value!r} is not a time: write 10s, 500ms or 2m", param, ctx)
-        return milliseconds
 
 
 class Variable(click.ParamType[Any]):
@@ -65,8 +52,7 @@ class Variable(click.ParamType[Any]):
 @click.option("--environment", metavar="NAME", help="A named environment; --requirement makes or extends it.")
 @click.option("--stdin", type=click.File("rb"), help="What it reads on its standard input.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as one JSON object when it has ended.")
-@click.option("--url", envvar="DRYDOCK_URL", default="http://127.0.0.1:8080", show_default=True, help="The server.")
-@click.option("--key", envvar="DRYDOCK_API_KEY", help="API key; better given as DRYDOCK_API_KEY, out of others' sight.")
+@at_server
 def execute(
     source: str,
     language: str | None,
