@@ -126,7 +126,7 @@ def test_the_contracts_own_variable_sets_it(alias: str, name: str) -> None:
 
 def test_no_two_settings_share_a_contract_variable() -> None:
     aliases = [alias for name in Settings.model_fields for alias in settings.aliases(name)]
-    assert len(aliases) == len(set(aliases)) == 21
+    assert len(aliases) == len(set(aliases)) == 22
 
 
 @pytest.mark.parametrize("text", ["0", "-3", "2.5", "two", " ", "1e3", "99999999999"])

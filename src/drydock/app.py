@@ -47,17 +47,18 @@ from drydock.dialects.code.health import Health
 from drydock.dialects.code.shape import shape as code_shape
 from drydock.dialects.forms import FORMS
 from drydock.dialects.openapi import bare_paths, code_paths
-from drydock.errors import CannotStart
 from drydock.model.keys import Sealed
 from drydock.model.models import Models
 from drydock.observe.log import Forward, Log
 from drydock.observe.metrics import Metrics
 from drydock.run.parts import Makes
+from drydock.run.phases.makes import RealParts
 from drydock.run.room import RunRoom
 from drydock.run_joints import name_of, open_room, quota
 from drydock.settings import Settings, is_secret
 from drydock.store.database import Database, connect
 from drydock.store.executions import Executions
+from drydock.store.lent import Lent
 from drydock.store.migrations import migrate
 from drydock.store.objects import open_objects
 from drydock.store.retention import Retention
@@ -91,14 +92,8 @@ class App:
     """All rooms. `build` opens what is on disk, `open` starts the boxes, `close` ends everything in reverse."""
 
     def __init__(self, settings: Settings, executor: OwnedExecutor, log: Log, makes: Makes | None = None) -> None:
-        """`makes` gives each run its parts; without it runs are not served."""
-        if makes is None and settings.role != "all":
-            raise CannotStart(
-                f"the role {settings.role!r} is for runs, and this version serves none",
-                hint="Leave out DRYDOCK_ROLE (--role).",
-            )
+        """`makes` gives each run its parts, in place of the real ones."""
         self.settings = settings
-        self.makes = makes
         self.runs: RunRoom | None = None
         self.executor = executor
         self.log = log
@@ -123,6 +118,9 @@ class App:
             owned.callback(self.ring.close)
             must_have_credential(settings, self.ring.snapshot)
             self.models = Models(settings, _sealed(settings, database))
+            lent = Lent(database, lambda: open_sealer(settings.data, settings.secrets_key))
+            self.makes = makes or RealParts(settings, lambda: executor.yard, self.models, lent, self.objects)
+            self._real = makes is None
             self._owned = owned.pop_all()
 
     @property
@@ -186,12 +184,10 @@ class App:
         return self.runs is not None and self.settings.role != "worker"
 
     async def _open_runs(self, router: Router, guard: Guard) -> None:
-        if self.makes is None:
-            return
         settings, executor = self.settings, self.executor
         self.runs = open_room(settings, self.database, self.objects, lambda: executor.yard, self.makes, self.log)
         if self._serves_runs:
-            asks = RunOrders(settings, quota(settings))
+            asks = RunOrders(settings, quota(settings), self.models if self._real else None)
             RunDoors(self.runs.records, self.runs.admission, asks, settings.body_limit).mount(router, guard)
             ControlDoors(self.runs.records, self.runs.control, settings.body_limit).mount(router, guard)
             ArtefactDoors(self.runs.records).mount(router, guard)
@@ -232,7 +228,7 @@ class App:
                 if local
                 else "Warning: DRYDOCK_OPEN is set and no key is configured; everybody who can reach this is served"
             )
-        if self.makes is not None and (lacking := self._lacking_model()):
+        if self.settings.only == "" and (lacking := self._lacking_model()):
             told.append(lacking)
         return told
 

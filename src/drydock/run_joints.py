@@ -20,9 +20,10 @@ from drydock.observe.log import Log
 from drydock.packages.failed import InstallFailed
 from drydock.packages.index import Indexes
 from drydock.packages.wanted import ECOSYSTEMS
+from drydock.run.berth import Guard
 from drydock.run.engine import DbosEngine
 from drydock.run.parts import Makes
-from drydock.run.room import Guard, RunRoom, folder_of
+from drydock.run.room import RunRoom, folder_of
 from drydock.run.workspace import Workspace
 from drydock.settings import Settings
 from drydock.store.database import Database

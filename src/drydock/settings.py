@@ -148,6 +148,12 @@ class Settings(BaseModel):
     build_memory: Whole = _knob(2048 * MIB, "Memory of the box that installs packages in bytes.", ge=64 * MIB)
 
     # Runs: repositories
+    github_server_url: str = _knob(
+        "https://github.com",
+        "Where a repository is that is written as `owner/name`.",
+        "GITHUB_SERVER_URL",
+        min_length=1,
+    )
     git_hosts_allow: str = _knob(
         "", "Hosts, as `a.example,b.example:8443`, that may be cloned from at private addresses or by plain http."
     )

@@ -15,10 +15,11 @@ from sqlalchemy import URL
 from drydock.egress.grants import PackagesGrant
 from drydock.observe.log import Log
 from drydock.run.admission import Asked
+from drydock.run.berth import Guard
 from drydock.run.ending import TERMINAL
 from drydock.run.engine import DbosEngine
 from drydock.run.records import Records
-from drydock.run.room import Guard, RunRoom, folder_of
+from drydock.run.room import RunRoom, folder_of
 from drydock.run.spec import Spec
 from drydock.run.workspace import Workspace
 from drydock.store.database import connect

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from drydock.agent.agent import Finish
+from drydock.agent.desk import Instruction
 from drydock.agent.plan import Plan
 from drydock.run.parts import Job, Makes, Parts, Prepared, Verdict
 from drydock.run.spec import Spec
+from drydock.store.run import Run
 
 PATCH = """diff --git a/a.txt b/a.txt
 --- a/a.txt
@@ -36,10 +38,10 @@ class ScriptedParts:
     async def plan(self, job: Job, prepared: Prepared) -> Plan:
         return Plan("do it")
 
-    async def work(self, job: Job, plan: Plan, *, repair: str = "") -> Finish:
+    async def work(self, job: Job, plan: Plan, *, repair: str = "", said: Sequence[Instruction] = ()) -> Finish:
         return Finish(await self._work(job), plan, steps=1, commands=0)
 
-    async def judge(self, job: Job, prepared: Prepared, finish: Finish, round: int) -> Verdict:
+    async def judge(self, job: Job, prepared: Prepared, plans: Sequence[str], round: int) -> Verdict:
         return Verdict(passed=True, skipped=True, summary="")
 
     async def deliver(self, job: Job, prepared: Prepared, finish: Finish, verdict: Verdict) -> Mapping[str, Any]:
@@ -51,7 +53,7 @@ class ScriptedParts:
 
 
 def scripted(work: Work) -> Makes:
-    def make(spec: Spec) -> Parts:
+    def make(run: Run, spec: Spec) -> Parts:
         parts = ScriptedParts(work)
         return Parts(parts, parts, parts, parts)
 

@@ -23,12 +23,13 @@ class Mind(Protocol):
 class NamedMind:
     """A model of the model room, by its alias or full name."""
 
-    def __init__(self, models: Models, name: str) -> None:
-        self._models, self._name = models, name
+    def __init__(self, models: Models, name: str, settings: Mapping[str, Any] | None = None) -> None:
+        """`settings` as the run's owner gave them: temperature and the like."""
+        self._models, self._name, self._settings = models, name, settings or {}
         self.native_tools = models.calls_tools(name)
 
     async def answer(self, conversation: Sequence[Message], tools: Sequence[Tool]) -> Answer:
-        return await self._models.answer(self._name, conversation, tools)
+        return await self._models.answer(self._name, conversation, tools, self._settings)
 
 
 def answer_to_json(answer: Answer) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,7 @@ class Asking:
 
     conversation: Sequence[Message]
     tools: Sequence[Tool]
+    settings: Mapping[str, Any]
     tries: int = 0
     used: Usage = field(default_factory=Usage)
     failed: list[tuple[Model, Failure, int]] = field(default_factory=list)
@@ -49,9 +50,15 @@ class Models:
         self._timeout = settings.model_timeout
         self._pause = pause
 
-    async def answer(self, name: str, conversation: Sequence[Message], tools: Sequence[Tool] = ()) -> Answer:
+    async def answer(
+        self,
+        name: str,
+        conversation: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        settings: Mapping[str, Any] | None = None,
+    ) -> Answer:
         """Of that alias or full name, or of the default where it is empty. A ModelFailed when nobody answers."""
-        asking = Asking(conversation, tools)
+        asking = Asking(conversation, tools, settings or {})
         for model in self.catalog.chain(name):
             answer = await self._patiently(model, asking)
             if answer is not None:
@@ -98,7 +105,7 @@ class Models:
 
         said: dict[str, Any] = {
             "messages": wire.messages(asking.conversation),
-            "model_settings": wire.settings(self._timeout),
+            "model_settings": wire.settings(self._timeout, asking.settings),
             "model_request_parameters": wire.parameters(asking.tools if model.entry.tools else ()),
         }
         try:

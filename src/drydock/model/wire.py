@@ -35,12 +35,34 @@ FINISH: Mapping[str | None, Finish] = {
     "tool_call": "tools",
     "content_filter": "refused",
 }
+WHOLE: Sequence[Literal["max_tokens", "top_k"]] = ("max_tokens", "top_k")
+NUMBERS: Sequence[Literal["temperature", "top_p", "presence_penalty", "frequency_penalty"]] = (
+    "temperature",
+    "top_p",
+    "presence_penalty",
+    "frequency_penalty",
+)
+EFFORTS = ("minimal", "low", "medium", "high", "xhigh")
 NO_PARAMETERS = {"type": "object", "properties": {}}
 
 
-def settings(timeout: float) -> ModelSettings:
-    """Tries are ours to count; and an agent sends its whole conversation each turn, which a cache makes cheap."""
-    return ModelSettings(max_retries=0, timeout=timeout, request_timeout=timeout, cache=True)
+def settings(timeout: float, told: Mapping[str, Any]) -> ModelSettings:
+    """Tries are ours to count; and an agent sends its whole conversation each turn, which a cache makes cheap.
+
+    Of what a run's owner told, only what is known here is passed on: the library's settings can name headers too.
+    """
+    chosen = ModelSettings(max_retries=0, timeout=timeout, request_timeout=timeout, cache=True)
+    for name in WHOLE:
+        if isinstance(told.get(name), int) and not isinstance(told[name], bool):
+            chosen[name] = told[name]
+    for number in NUMBERS:
+        if isinstance(told.get(number), int | float) and not isinstance(told[number], bool):
+            chosen[number] = told[number]
+    reasoning = told.get("reasoning")
+    effort = told.get("reasoning_effort") or (reasoning.get("effort") if isinstance(reasoning, Mapping) else None)
+    if effort in EFFORTS:
+        chosen["thinking"] = effort
+    return chosen
 
 
 def parameters(tools: Iterable[Tool]) -> ModelRequestParameters:

@@ -7,7 +7,7 @@
     worker.py     carries runs in this process: claims, plays, ends, parks, hands back
     walk.py       prepare, plan, work, gate, deliver: a run from its beginning to its result
     parts.py      what the walk needs of other rooms
-    agency.py     the agent of a run, made from its record
+    phases/       those parts, over real repositories, boxes and models
     desk.py       the desk of one run that is being carried: events, steps done once, checkpoints, questions
     ledger.py     its records, each write fenced by its epoch
     known.py      what a run had done before, read at once by whoever plays it again
@@ -15,10 +15,11 @@
     clock.py      what is left of a run's time
     control.py    what people do to a run: pause, resume, cancel, say, answer
     ending.py     how a run ends, once
+    logs.py       what its commands wrote, out of the journal
     artefacts.py  what a run leaves to be taken away; patch.py its patch, one file at a time
     keeper.py     takes up what nothing carries, and brings parked questions to their end
     workspace.py  the held box of one run, and the snapshots that outlive it
-    site.py       programs in it
+    berth.py      one box of a run; site.py programs in it
     way_out.py    its way to the package indexes, while a command has the grant
     lease.py      this worker's lease, where several share a database
     watchdog.py   kills the boxes of a worker whose lease was not renewed; watch.py is the program itself

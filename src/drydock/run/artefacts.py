@@ -42,19 +42,24 @@ class Artefacts:
         found = self._records.objects.get(_key(run, name))
         return self.keep(run).get(name) if found is None else found
 
+    def patch(self, run: Run) -> bytes:
+        """Byte for byte as it applies, where it was kept so; a result's own text is for people."""
+        result = run.result or {}
+        kept = self._records.objects.get(patch_key(run.id, str(result["tree"]))) if result.get("tree") else None
+        return str(result.get("diff") or "").encode("utf-8", "replace") if kept is None else kept
+
     def _make(self, run: Run) -> Iterator[tuple[str, bytes]]:
         result = run.result or {}
         yield "logs.txt", str(result.get("logs", "")).encode("utf-8", "surrogatepass")
-        if result.get("diff"):
-            yield "diff.patch", str(result["diff"]).encode("utf-8", "surrogatepass")
-        yield "events.ndjson", b"".join(_json(_line(event)) for event in self._events(run))
+        if patch := self.patch(run):
+            yield "diff.patch", patch
+        yield "events.ndjson", b"".join(_json(_line(event)) for event in self._records.journal.all(run.id))
         yield "result.json", _json(result)
 
-    def _events(self, run: Run) -> Iterator[Event]:
-        after = 0
-        while page := self._records.journal.read(run.id, after):
-            yield from page
-            after = page[-1].seq
+
+def patch_key(run: str, tree: str) -> str:
+    """Of the patch that makes this tree of the run's base."""
+    return f"runs/{run}/change-{tree}.patch"
 
 
 def kind_of(name: str) -> str:

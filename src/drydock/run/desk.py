@@ -17,8 +17,6 @@ from drydock.store.inbox import Letter
 from drydock.store.journal import Entry
 
 SAID = ("message", "continue")
-DEAF = ("gate",)
-"""Phases with nobody to hear what was said: it waits for a repair round."""
 FINAL = ("approved", "rejected", "timed_out")
 TIMED_OUT = "Approval request timed out"
 
@@ -101,7 +99,7 @@ class RunDesk:
         if not passed:
             await self._steering.gate()
         self._place = _Place(f"{name}/")
-        if phase in DEAF or (name not in self._known.taken and (passed or not self._steering.mail)):
+        if name not in self._known.taken and (passed or not self._steering.mail):
             return ()
         self._steering.mail = passed and self._steering.mail
         return [_instruction(letter) for letter in await self._ledger.take(name, SAID)]

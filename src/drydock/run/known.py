@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from drydock.run.records import Records
+
+_NUMBER = re.compile(r"[0-9]+")
 
 
 @dataclass(slots=True)
@@ -39,6 +42,12 @@ class Known:
         keys = records.journal.keys(run)
         letters = records.inbox.read(run, limit=100_000)
         return cls(ended, begun, set(keys), {letter.taken_by for letter in letters if letter.taken_by}, len(keys))
+
+    @property
+    def workspace(self) -> str | None:
+        """The newest snapshot, by the epoch and the number in its name."""
+        named = {str(record["workspace"]) for record in self.ended.values() if record.get("workspace")}
+        return max(named, key=lambda name: [int(part) for part in _NUMBER.findall(name)][-2:], default=None)
 
     def reach(self, step: str) -> None:
         """The play has come to this step."""

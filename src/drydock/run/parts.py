@@ -5,16 +5,17 @@ Each part gets the job and does its work through the desk, so that a run which i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 from drydock.agent.agent import Finish
-from drydock.agent.desk import Desk
+from drydock.agent.desk import Desk, Instruction
 from drydock.agent.plan import Plan
 from drydock.agent.site import Site
 from drydock.run.spec import Spec
+from drydock.run.workspace import Workspace
+from drydock.store.run import Run
 
 
 class RunFailed(Exception):
@@ -37,8 +38,9 @@ class Job:
     spec: Spec
     desk: Desk
     site: Site
-    folder: Path
-    """Of this run alone, on this machine: the trusted git directory is kept there. May be empty after a take-over."""
+    workspace: Workspace
+    """Its box and others beside it. Its folder is this run's alone, on this machine: what is kept there is gone after a
+    take-over."""
     still_ours: Callable[[], Awaitable[None]]
     """Asked right before anything that cannot be taken back leaves the machine (a push, a callback): raises when
     another worker has the run."""
@@ -50,6 +52,8 @@ class Prepared:
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     """For the parts that come later: base commit, branch and so on, in plain JSON."""
+    said: Sequence[Instruction] = ()
+    """What a person said meanwhile: the agent hears it with its first step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ class Verdict:
     """For the result: each check's command, exit, output's tail and time, on base and on the change."""
     repair: str = ""
     """What the agent is told when it shall mend it."""
+    said: Sequence[Instruction] = ()
+    """What a person said meanwhile: for the round of repair, if one follows."""
 
 
 class Prepare(Protocol):
@@ -74,11 +80,13 @@ class Agency(Protocol):
 
     async def plan(self, job: Job, prepared: Prepared) -> Plan: ...
 
-    async def work(self, job: Job, plan: Plan, *, repair: str = "") -> Finish: ...
+    async def work(self, job: Job, plan: Plan, *, repair: str = "", said: Sequence[Instruction] = ()) -> Finish: ...
 
 
 class Gate(Protocol):
-    async def judge(self, job: Job, prepared: Prepared, finish: Finish, round: int) -> Verdict: ...
+    async def judge(self, job: Job, prepared: Prepared, plans: Sequence[str], round: int) -> Verdict:
+        """`plans` as they stood at the end and at first."""
+        ...
 
 
 class Deliver(Protocol):
@@ -91,15 +99,21 @@ class Deliver(Protocol):
         ...
 
 
+async def _nothing() -> None:
+    """Parts that open nothing have nothing to close."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     prepare: Prepare
     agency: Agency
     gate: Gate
     deliver: Deliver
+    close: Callable[[], Awaitable[None]] = _nothing
+    """Ends what they have opened; what they wrote to the run's folder stays for the next play."""
 
 
 class Makes(Protocol):
-    def __call__(self, spec: Spec) -> Parts:
+    def __call__(self, run: Run, spec: Spec) -> Parts:
         """Fresh ones for each play of a run: an agent keeps its conversation."""
         ...

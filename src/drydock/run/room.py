@@ -8,6 +8,7 @@ from pathlib import Path
 
 from drydock.observe.log import Log
 from drydock.run.admission import Admission
+from drydock.run.berth import Guard
 from drydock.run.control import Control
 from drydock.run.engine import DurableEngine
 from drydock.run.fence import Fence
@@ -23,7 +24,6 @@ from drydock.store.objects import ObjectStore
 from drydock.store.run import Run
 from drydock.store.sealing import Sealer
 
-Guard = Callable[[Mapping[str, int]], Callable[[], None]]
 PutsUp = Callable[[Run, Guard], Workspace]
 """A workspace for a run, whose box is guarded from the moment that it is opened."""
 

@@ -1,9 +1,10 @@
-"""The site of one run: what `agent.site.Site` promises, kept over the run's held box."""
+"""The site of one run: what `agent.site.Site` promises, kept over a held box of that run."""
 
 from __future__ import annotations
 
 import asyncio
 import codecs
+import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 
@@ -11,7 +12,8 @@ from drydock.agent.site import Done, Gone, Heard, OnOutput, Script, Stream
 from drydock.box.held_program import HeldProgram
 from drydock.box.program import CODE, HOME, TMP, WORK, Program
 from drydock.errors import BoxFailed, Conflict
-from drydock.run.workspace import REPO, Workspace
+from drydock.run.berth import Berth
+from drydock.run.workspace import REPO
 
 ENV = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -20,15 +22,20 @@ ENV = {
     "LANG": "C.UTF-8",
     "CI": "1",
     "GIT_TERMINAL_PROMPT": "0",
+    "PYTHONPYCACHEPREFIX": f"{TMP}/pycache",  # else a check's bytecode would be part of the change
 }
 LONGEST_MS = 24 * 3_600_000
+NUMBERS_OF_ONE_PLAY = 20
+"""Bits of a program's number."""
 
 
 class BoxSite:
     root = f"{WORK}/{REPO}"
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
+    def __init__(self, berth: Berth, epoch: int) -> None:
+        """The epoch keeps numbers of programs apart that were started before and after the run was taken up again."""
+        self._berth = berth
+        self._numbers = itertools.count((epoch << NUMBERS_OF_ONE_PLAY) + 1)
         self._started: dict[int, HeldProgram] = {}
         self._closing: dict[int, asyncio.Task[None]] = {}
 
@@ -43,15 +50,15 @@ class BoxSite:
         on_output: OnOutput | None = None,
     ) -> Done:
         async with AsyncExitStack() as granted:
-            env = await granted.enter_async_context(self._workspace.way_out.granted()) if network else {}
+            env = await granted.enter_async_context(self._berth.way_out.granted()) if network else {}
             made = _program(program, stdin, read_only, env)
             return await self._run(made, timeout_s, on_output)
 
     async def _run(self, made: Program, timeout_s: float, on_output: OnOutput | None) -> Done:
-        interrupts = self._workspace.interrupts
+        interrupts = self._berth.interrupts
         held = await self._begin(made, max(1, int(timeout_s * 1000)))
         try:
-            if self._workspace.interrupts > interrupts:
+            if self._berth.interrupts > interrupts:
                 held.stop("cancelled")  # meant while it was still on its way
             if not made.stdin:
                 held.close_stdin()
@@ -65,20 +72,21 @@ class BoxSite:
 
     async def start(self, argv: Sequence[str], *, read_only: bool = False, network: bool = False) -> int:
         granted = AsyncExitStack()
-        env = await granted.enter_async_context(self._workspace.way_out.granted()) if network else {}
+        env = await granted.enter_async_context(self._berth.way_out.granted()) if network else {}
         try:
             held = await self._begin(_program(argv, b"", read_only, env), LONGEST_MS)
         except BaseException:
             await granted.aclose()
             raise
-        self._started[held.id] = held
-        self._closing[held.id] = asyncio.ensure_future(_close_after(held, granted))
-        return held.id
+        number = next(self._numbers)
+        self._started[number] = held
+        self._closing[number] = asyncio.ensure_future(_close_after(held, granted))
+        return number
 
     async def _begin(self, program: Program, wall_ms: int) -> HeldProgram:
         """In the box when the run is not paused; a pause may come between any two words of this."""
         while True:
-            box = await self._workspace.box()
+            box = await self._berth.box()
             try:
                 return await box.start(program, wall_ms=wall_ms)
             except Conflict:

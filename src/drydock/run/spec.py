@@ -20,6 +20,8 @@ class Limits:
     tokens: int | None = None
     usd: float | None = None
     command_s: float = 600
+    wall_s: float | None = None
+    """Time that models and commands may take together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Spec:
     """`owner/name`, a URL, or a folder that the operator allows; empty is an empty workspace."""
     branch: str = ""
     """What to start from; empty is the repository's own default."""
+    new_branch: str = ""
+    """What a commit goes to; empty is `drydock/run-ID`."""
     task_type: TaskType = "feature-implementation"
     model: str = ""
     """Empty is the server's default."""

@@ -44,13 +44,15 @@ async def walk(job: Job, parts: Parts, on_phase: OnPhase) -> dict[str, Any]:
 
 async def _work(job: Job, parts: Parts, prepared: Prepared, plan: Plan, on_phase: OnPhase) -> tuple[Finish, Verdict]:
     """Work and gate, and again while the gate fails and there are rounds left."""
-    repair = ""
+    first, repair, said = plan.text, "", prepared.said
     for round in range(job.spec.repair_rounds + 1):
-        finish = await parts.agency.work(job, plan, repair=repair)
+        finish = await parts.agency.work(job, plan, repair=repair, said=said)
         plan = finish.plan
         await on_phase("gate")
-        verdict = await parts.gate.judge(job, prepared, finish, round)
+        verdict = await parts.gate.judge(job, prepared, [plan.text, first], round)
         if verdict.passed or verdict.skipped or not verdict.repair:
             break
-        repair = verdict.repair
+        if round < job.spec.repair_rounds:
+            await on_phase("work")
+        repair, said = verdict.repair, verdict.said
     return finish, verdict

@@ -11,9 +11,9 @@ from typing import Any
 from drydock.agent.desk import Stopped
 from drydock.errors import DrydockError
 from drydock.observe.log import Log
-from drydock.run import ending
+from drydock.run import ending, logs
 from drydock.run.artefacts import Artefacts
-from drydock.run.desk import FINAL, RunDesk, next_moment
+from drydock.run.desk import FINAL, SAID, RunDesk, next_moment
 from drydock.run.ending import COMPLETED, Ending, of_error
 from drydock.run.known import Known
 from drydock.run.ledger import Leave, Ledger, Lost
@@ -92,6 +92,8 @@ class Worker:
         spec = Spec.from_json(run.spec)
         known = await asyncio.to_thread(Known.read, self._records, run_id)
         workspace = self._workspaces(run)
+        if known.workspace is not None:
+            workspace.stands_at(known.workspace)
         steering = Steering(ledger, spec, workspace, self._wakes, self._park_after)
         self.carried[run_id] = Carried(steering, workspace)
         try:
@@ -104,8 +106,9 @@ class Worker:
     async def _play(self, ledger: Ledger, spec: Spec, known: Known, steering: Steering, workspace: Workspace) -> bool:
         run = ledger.run
         desk = RunDesk(ledger, known, steering, workspace)
-        job = Job(run.id, run.caller, spec, desk, BoxSite(workspace), workspace.folder, self._still_ours(ledger))
-        parts = self._makes(spec)
+        site = BoxSite(workspace.main, run.epoch)
+        job = Job(run.id, run.caller, spec, desk, site, workspace, self._still_ours(ledger))
+        parts = self._makes(run, spec)
         ends_box = asyncio.ensure_future(_end_with(steering, workspace))
         try:
             await self._begin(ledger, spec)
@@ -128,7 +131,9 @@ class Worker:
             result = await self._salvaged(job, parts, how)
         finally:
             ends_box.cancel()
+            await parts.close()
         await self._end(ledger, how, result)
+        await workspace.discard()
         return False
 
     async def _begin(self, ledger: Ledger, spec: Spec) -> None:
@@ -156,6 +161,7 @@ class Worker:
         return note
 
     async def _end(self, ledger: Ledger, how: Ending, result: Mapping[str, Any]) -> None:
+        result = {**await asyncio.to_thread(told_by, self._records, ledger.run.id), **result}
         if await ending.end(ledger, how, result) is None:
             run = await ledger.current()
             reason = str(run.control.get("cancellation_reason", "Cancelled"))
@@ -219,6 +225,15 @@ def _unanswered(records: Records, run: Run, waiting: Mapping[str, Any]) -> bool:
     number = int(waiting["number"])
     [letter] = records.inbox.read(run.id, number - 1, 1)
     return letter.body["status"] not in FINAL and next_moment(letter.body) > datetime.now(UTC)
+
+
+def told_by(records: Records, run: str) -> dict[str, Any]:
+    """Fields of the result that follow from journal and inbox: the log, and what a person said and nobody heard."""
+    events = list(records.journal.all(run))
+    heard = {event.data["instructionId"] for event in events if event.type == "run_instruction_received"}
+    said = [letter for letter in records.inbox.read(run) if letter.kind in SAID and str(letter.number) not in heard]
+    unheard = [{"instructionId": str(each.number), "content": each.body.get("text", "")} for each in said]
+    return {"logs": logs.read(events), **({"unprocessedInstructions": unheard} if unheard else {})}
 
 
 def close_cancelled(records: Records, run_id: str) -> None:

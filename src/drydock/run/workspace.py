@@ -1,16 +1,16 @@
 """The workspace of one run: a held box that is opened when it is first needed, and the snapshots that outlive it.
 
 The box's disk dies with the worker. What counts is the last snapshot whose name stands in a step's record: whoever
-takes the run up opens a fresh box from that one, so that a command which was broken off is undone.
+takes the run up opens a fresh box from that one, so that a command which was broken off is undone. Other boxes of the
+run, for checks in clean folders, stand beside it: they are paused, interrupted and ended together.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -19,7 +19,8 @@ from drydock.box.doors import Handler
 from drydock.box.held import HeldBox
 from drydock.box.program import Program
 from drydock.errors import BoxFailed
-from drydock.run.way_out import PORT, Grants, WayOut
+from drydock.run.berth import Berth, Guard
+from drydock.run.way_out import Grants
 from drydock.store.objects import ObjectStore
 
 REPO = "repo"
@@ -41,41 +42,38 @@ class Workspace:
         *,
         most_bytes: int,
         may_freeze: Callable[[], bool],
-        guard: Callable[[Mapping[str, int]], Callable[[], None]],
+        guard: Guard,
         grants: Grants,
     ) -> None:
-        """`may_freeze` says whether this worker has room for one more frozen box; `guard` has somebody end a box when
-        this worker is no longer able to, and gives back what makes an end of that."""
-        self.folder = folder
+        """`may_freeze` says whether this worker has room for one more frozen box."""
+        self.folder, self.epoch = folder, epoch
         self._key = f"runs/{run}/workspace-{epoch}"
         self._objects, self._opens, self._most_bytes, self._may_freeze = objects, opens, most_bytes, may_freeze
-        self.way_out = WayOut(grants)
-        self._doors = {PORT: self.way_out.handler}
-        self._guard = guard
-        self._unguard: Callable[[], None] = lambda: None
-        self._box: HeldBox | None = None
-        self._opening: asyncio.Lock = asyncio.Lock()
+        self._guard, self._grants = guard, grants
+        self._going = asyncio.Event()
+        self._going.set()
+        self.main = Berth(self._open, guard, grants, self._going)
+        self._beside: list[Berth] = []
         self._saved: str | None = None
         self._numbers = 0
         self._touched = False
-        self._going = asyncio.Event()
-        self._going.set()
-        self._closing: asyncio.Task[None] | None = None
-        self.interrupts = 0
-        """How often what runs was ended from outside: who is about to start a program sees that it was meant too."""
 
     @property
     def busy(self) -> bool:
-        return self._box is not None and self._box.busy
+        return any(berth.busy for berth in self._berths())
 
     @property
     def closed(self) -> bool:
-        return self._closing is not None
+        return self.main.closed
 
     @property
     def frozen(self) -> bool:
         """It holds a command still."""
-        return self._box is not None and self._box.frozen and self._box.busy
+        return any(berth.held is not None and berth.held.frozen and berth.busy for berth in self._berths())
+
+    def _berths(self) -> list[Berth]:
+        self._beside = [berth for berth in self._beside if not berth.gone]
+        return [self.main, *self._beside]
 
     def stands_at(self, snapshot: str) -> None:
         self._saved = snapshot
@@ -83,39 +81,34 @@ class Workspace:
     def touch(self) -> None:
         self._touched = True
 
-    async def box(self) -> HeldBox:
-        """Not while the run is paused: then this waits."""
-        async with self._opening:
-            if self.closed:
-                raise Stopped("cancelled", "the run's workspace is closed")
-            if self._box is None:
-                self._box = await self._open()
-                self._unguard = self._guarded(self._box)
-        await self._going.wait()
-        return self._box
+    def beside(self, name: str) -> Berth:
+        """Another box of this run, with nothing in it. Its maker closes it, or it ends with this one."""
+        if self.closed:
+            raise Stopped("cancelled", "the run's workspace is closed")
 
-    async def _open(self) -> HeldBox:
-        """From the last snapshot; whatever an earlier life left on the disk was never recorded and is thrown away."""
-        home = self.folder / "box"
+        async def opens(doors: Mapping[int, Handler]) -> HeldBox:
+            return await self._fresh(self.folder / name, None, doors)
+
+        made = Berth(opens, self._guard, self._grants, self._going)
+        self._beside.append(made)
+        return made
+
+    async def _open(self, doors: Mapping[int, Handler]) -> HeldBox:
+        return await self._fresh(self.folder / "box", self._saved, doors)
+
+    async def _fresh(self, home: Path, snapshot: str | None, doors: Mapping[int, Handler]) -> HeldBox:
+        """Whatever an earlier life left on the disk was never recorded and is thrown away."""
         await asyncio.to_thread(shutil.rmtree, home, True)
-        if self._saved is None:
-            box = await self._opens(home, None, self._doors)
+        if snapshot is None:
+            box = await self._opens(home, None, doors)
             await box.run(Program(argv=["/bin/mkdir", REPO], env={"PATH": "/bin"}))
             return box
-        archive = self.folder / "restore.tar"
-        await asyncio.to_thread(self._fetch, self._saved, archive)
+        archive = self.folder / f"{home.name}.tar"
+        await asyncio.to_thread(self._fetch, snapshot, archive)
         try:
-            return await self._opens(home, archive, self._doors)
+            return await self._opens(home, archive, doors)
         finally:
             archive.unlink(missing_ok=True)
-
-    def _guarded(self, box: HeldBox) -> Callable[[], None]:
-        ends = box.ends()
-        try:
-            return self._guard(ends)
-        finally:
-            for fd in ends.values():
-                os.close(fd)
 
     def _fetch(self, key: str, target: Path) -> None:
         data = self._objects.get(key)
@@ -124,13 +117,27 @@ class Workspace:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         target.write_bytes(data)
 
+    @asynccontextmanager
+    async def kept(self) -> AsyncGenerator[HeldBox | None, None]:
+        """A box as the last snapshot has it, in which nothing runs; None when there is no snapshot. Also once this
+        is closed."""
+        if self._saved is None:
+            yield None
+            return
+        box = await self._fresh(self.folder / "kept", self._saved, {})
+        try:
+            yield box
+        finally:
+            await box.discard()
+
     async def save(self) -> str | None:
         """Keep the workspace if it may have changed since; the name under which it is kept now."""
-        if self._touched and self._box is not None:
+        box = self.main.held
+        if self._touched and box is not None:
             await self._going.wait()
             self._touched = False
             target = self.folder / "snapshot.tar"
-            await self._box.snapshot(target, most_bytes=self._most_bytes)
+            await box.snapshot(target, most_bytes=self._most_bytes)
             self._numbers += 1
             key = f"{self._key}-{self._numbers}.tar"
             await asyncio.to_thread(self._put, key, target)
@@ -144,40 +151,37 @@ class Workspace:
             source.unlink()
 
     def interrupt(self) -> None:
-        """End every program in it."""
-        self.interrupts += 1
-        if self._box is not None:
-            self._box.stop_all("cancelled")
+        """End every program of the run."""
+        for berth in self._berths():
+            berth.interrupt()
 
     async def freeze(self) -> None:
         """In the middle of whatever runs; when too many are frozen already, what runs is broken off instead."""
         self._going.clear()
-        box = self._box
-        if box is None or box.frozen:
-            return
-        with suppress(BoxFailed):  # it broke: whoever waits for its program is told
-            if box.busy and not self._may_freeze():
-                self.interrupt()
-            else:
-                await box.freeze()
+        for berth in self._berths():
+            box = berth.held
+            if box is None or box.frozen:
+                continue
+            with suppress(BoxFailed):  # it broke: whoever waits for its program is told
+                if box.busy and not self._may_freeze():
+                    berth.interrupt()
+                else:
+                    await box.freeze()
 
     async def thaw(self) -> None:
-        if self._box is not None:
-            with suppress(BoxFailed):
-                await self._box.thaw()
+        for berth in self._berths():
+            if berth.held is not None:
+                with suppress(BoxFailed):
+                    await berth.held.thaw()
         self._going.set()
 
     async def close(self) -> None:
-        """No process of it is left when this returns, and nothing of it on this machine's disk."""
-        if self._closing is None:
-            self._closing = asyncio.ensure_future(self._close())
-        await asyncio.shield(self._closing)
-
-    async def _close(self) -> None:
+        """No process of it is left when this returns, and no box of it on this machine's disk."""
         self._going.set()
-        async with self._opening:
-            box, self._box = self._box, None
-        if box is not None:
-            await box.discard()
-            self._unguard()
-        await asyncio.to_thread(shutil.rmtree, self.folder / "box", True)
+        closing = [asyncio.ensure_future(berth.close()) for berth in self._berths()]
+        await asyncio.gather(*closing)
+
+    async def discard(self) -> None:
+        """The run has ended: nothing of it stays in this machine's folder."""
+        await self.close()
+        await asyncio.to_thread(shutil.rmtree, self.folder, True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -85,6 +85,12 @@ class Journal:
         query = select(events).where(events.c.run == run, events.c.seq > after).order_by(events.c.seq).limit(limit)
         with self._database.read() as connection:
             return [_event(row) for row in connection.execute(query)]
+
+    def all(self, run: str) -> Iterator[Event]:
+        after = 0
+        while page := self.read(run, after):
+            yield from page
+            after = page[-1].seq
 
     def keys(self, run: str) -> Sequence[str]:
         """Of all events, in their order."""

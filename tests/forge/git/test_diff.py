@@ -49,7 +49,7 @@ def compared(bench: Bench, before: Files, after: Files, **how: object) -> tuple[
     sha = git(bare.path, "commit-tree", tree, "-m", "after").decode().strip()
     git(bare.path, "update-ref", "refs/heads/after", sha)
     repository = bench.clone(ref="after")
-    bench.run(repository._end.fetch("refs/heads/main", "refs/drydock/before", depth=1, credential=None))
+    bench.run(repository._remote.fetch("refs/heads/main", "refs/drydock/before", depth=1, credential=None))
     diff = bench.run(repository.diff(bare.find("main"), tree, **how))  # type: ignore[arg-type]
     return repository, bare, tree, diff
 
@@ -178,7 +178,7 @@ def test_any_tree_is_rebuilt_from_any_other_by_its_patch(
     for name, files in (("one", old), ("two", new)):
         git(bare.path, "update-ref", "-d", f"refs/heads/{name}")
         commits.append(bare.commit(files, branch=name))
-        bench.run(repository._end.fetch(commits[-1], f"refs/drydock/{name}", depth=1, credential=None))
+        bench.run(repository._remote.fetch(commits[-1], f"refs/drydock/{name}", depth=1, credential=None))
     diff = bench.run(repository.diff(*commits))
     folder = bench.folder / "fresh"
     shutil.rmtree(folder, ignore_errors=True)

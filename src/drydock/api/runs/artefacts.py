@@ -29,14 +29,14 @@ class ArtefactDoors:
     async def diff(self, call: Call) -> None:
         """Whole, or of one file."""
         run = await find_run(self._records, call)
-        patch = str((run.result or {}).get("diff") or "")
+        patch = await asyncio.to_thread(self._artefacts.patch, run)
         path = query_of(call).get("path")
         if path is not None:
-            part = of_file(patch, path)
+            part = of_file(patch.decode("utf-8", "surrogateescape"), path)
             if part is None:
                 raise NotFound("the run's diff does not touch this file", where="path")
-            patch = part
-        await call.reply(Reply(200, patch.encode("utf-8", "replace"), DIFF, FILE_HEADERS))
+            patch = part.encode("utf-8", "surrogateescape")
+        await call.reply(Reply(200, patch, DIFF, FILE_HEADERS))
 
     async def page(self, call: Call) -> None:
         run = await find_run(self._records, call)

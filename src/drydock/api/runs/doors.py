@@ -28,6 +28,8 @@ from drydock.store.run import Run, Status
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 STREAM = "text/event-stream"
+TOKEN = b"x-forge-token"
+"""What the repository's forge wants to see of whoever clones and pushes. In no body, so in no record."""
 MOST_EVENTS = 1000
 CALM_S = 0.2
 """Between two looks at what waits, however much is told meanwhile."""
@@ -47,9 +49,10 @@ class RunDoors:
     async def create(self, call: Call) -> None:
         key = idempotency_key(call)
         body = parse(await read_body(call, self._body_limit))
-        asked, wait = self._orders.read(body, caller_of(call))
+        asked, wait = await asyncio.to_thread(self._orders.read, body, caller_of(call))
         canonical = json.dumps(body, sort_keys=True).encode()
-        asked = replace(asked, idempotency_key=key, body_hash=hashlib.sha256(canonical).hexdigest())
+        body_hash = hashlib.sha256(canonical).hexdigest()
+        asked = replace(asked, idempotency_key=key, body_hash=body_hash, credential=call.header(TOKEN))
         started = await self._admission.start(asked)
         call.extra.append((b"x-run-id", started.run.id.encode()))
         if started.replayed:

@@ -35,7 +35,8 @@ NEW_RUN: Json = {
     "properties": {
         "task": {"type": "string", "minLength": 1, "maxLength": 100_000},
         "repo": {"type": "string", "maxLength": 512, "description": "owner/name, an https address, or a folder."},
-        "branch": {"type": "string", "maxLength": 512},
+        "branch": {"type": "string", "maxLength": 512, "description": "To start from; a tag or whole hash too."},
+        "new_branch": {"type": "string", "maxLength": 512, "description": "For the commit; else `drydock/run-ID`."},
         "type": {"enum": list(get_args(TaskType))},
         "model": {"type": "string", "maxLength": 512},
         "strategy": {"enum": ["auto", *get_args(Strategy)]},
@@ -54,6 +55,7 @@ NEW_RUN: Json = {
                 "tokens": {"type": "integer", "minimum": 1},
                 "usd": {"type": "number", "minimum": 0},
                 "command_ms": {"type": "integer", "minimum": 1},
+                "wall_ms": {"type": "integer", "minimum": 1, "description": "Of models and commands together."},
             },
         },
         "model_settings": OBJECT,

@@ -7,7 +7,10 @@ from typing import Any, get_args
 
 from drydock.agent.task import Strategy, TaskType, Trust
 from drydock.api.executions.fields import Fields
-from drydock.errors import Invalid
+from drydock.errors import Invalid, ModelMissing
+from drydock.forge.git.refs import check_new_branch, check_ref, is_sha
+from drydock.forge.git.source import Sources
+from drydock.model.models import Models
 from drydock.run.admission import Asked
 from drydock.run.spec import Limits, Spec
 from drydock.settings import Settings
@@ -17,6 +20,7 @@ FIELDS = (
     "task",
     "repo",
     "branch",
+    "new_branch",
     "type",
     "model",
     "strategy",
@@ -33,7 +37,7 @@ FIELDS = (
     "client_id",
     "wait",
 )
-LIMITS = ("steps", "commands", "tokens", "usd", "command_ms")
+LIMITS = ("steps", "commands", "tokens", "usd", "command_ms", "wall_ms")
 TYPES: Sequence[TaskType] = get_args(TaskType)
 STRATEGIES: Sequence[Strategy] = get_args(Strategy)
 TRUSTS: Sequence[Trust] = get_args(Trust)
@@ -41,12 +45,15 @@ LONGEST_TASK = 100_000
 LONGEST_NAME = 512
 CLIENT_ID = "A-Z a-z 0-9 . _ : -"
 MOST_STEPS = 1000
+LONGEST_MS = 24 * 3_600_000
 MOST_ROUNDS = 5
 
 
 class RunOrders:
-    def __init__(self, settings: Settings, quota: Quota) -> None:
-        self._settings, self._quota = settings, quota
+    def __init__(self, settings: Settings, quota: Quota, models: Models | None) -> None:
+        """`models` are those that a run may name; None takes any name."""
+        self._settings, self._quota, self._models = settings, quota, models
+        self._sources = Sources.of(settings)
 
     def read(self, body: Any, caller: str) -> tuple[Asked, bool]:
         """What is asked for, and whether the caller wants to wait for its end."""
@@ -56,6 +63,7 @@ class RunOrders:
             task=_text(fields, "task", LONGEST_TASK),
             repo=_text(fields, "repo", LONGEST_NAME, ""),
             branch=_text(fields, "branch", LONGEST_NAME, ""),
+            new_branch=_text(fields, "new_branch", LONGEST_NAME, ""),
             task_type=_one_of(fields, "type", TYPES, "feature-implementation"),
             model=_text(fields, "model", LONGEST_NAME, ""),
             strategy=_one_of(fields, "strategy", ("auto", *STRATEGIES), "auto"),
@@ -71,8 +79,23 @@ class RunOrders:
             ask_for_more=fields.boolean("ask_for_more", False),
             follow_up_of=fields.string("follow_up_of"),
         )
+        self._check(spec)
         asked = Asked(spec, caller, "native", client_id=_client_id(fields), quota=self._quota)
         return asked, fields.boolean("wait", False)
+
+    def _check(self, spec: Spec) -> None:
+        """What can be known to fail is refused before anything is started."""
+        if spec.repo:
+            self._sources.read(spec.repo)
+        if spec.branch and not is_sha(spec.branch):
+            check_ref(spec.branch)
+        if spec.new_branch:
+            check_new_branch(spec.new_branch, where="new_branch")
+        if self._models is None:
+            return
+        chain = self._models.catalog.chain(spec.model)
+        if not any(self._models.has_key(model) for model in chain):
+            raise ModelMissing(f"there is no key for the model {chain[0]}", where="model")
 
     def _timeout(self, fields: Fields) -> tuple[int, int | None]:
         most = self._settings.run_max_timeout * 1000
@@ -88,7 +111,8 @@ def _limits(fields: Fields) -> Limits:
         commands=_at_most(fields, "commands", default.commands, MOST_STEPS),
         tokens=fields.integer("tokens", 0, 1, 10**12) if fields.has("tokens") else None,
         usd=fields.number("usd", 0, 0, 1e9) if fields.has("usd") else None,
-        command_s=fields.integer("command_ms", 600_000, 1, 24 * 3_600_000) / 1000,
+        command_s=fields.integer("command_ms", 600_000, 1, LONGEST_MS) / 1000,
+        wall_s=fields.integer("wall_ms", 0, 1, LONGEST_MS) / 1000 if fields.has("wall_ms") else None,
     )
 
 

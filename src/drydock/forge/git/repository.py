@@ -7,13 +7,14 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from drydock.box.held import HeldBox
+from drydock.box.program import TMP
 from drydock.box.yard import Yard
 from drydock.egress.dial import Dialer
-from drydock.errors import Invalid, RepositoryFailed
+from drydock.errors import Invalid, PushRefused, RepositoryFailed
 from drydock.forge.git.box import GitBox
 from drydock.forge.git.credential import Credential
 from drydock.forge.git.diff import Diff, compare
@@ -47,6 +48,9 @@ class Author:
         return cls(settings.commit_name, settings.commit_email)
 
 
+_NOBODY = Author("Drydock", "drydock@localhost")
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What holds for every repository of this server."""
@@ -67,13 +71,14 @@ class Terms:
 class Repository:
     """Owns git's box from `clone` or `open` to `close`."""
 
-    def __init__(self, terms: Terms, home: Path, source: Source, box: GitBox) -> None:
+    def __init__(self, terms: Terms, home: Path, source: Source | None, box: GitBox) -> None:
         self.source = source
+        """None when it is of this run alone, with no remote."""
         self.base = ""
         """The commit that the run began with."""
         self.default_branch = ""
         self._terms, self._home, self._box = terms, home, box
-        self._end = RemoteEnd(box, source, terms.dialer, terms.clone_bytes)
+        self._end = None if source is None else RemoteEnd(box, source, terms.dialer, terms.clone_bytes)
         self._trees = Trees(box, replace(terms.bounds, spread_bytes=terms.clone_bytes))
 
     @classmethod
@@ -108,7 +113,22 @@ class Repository:
         return made
 
     @classmethod
-    async def open(cls, terms: Terms, home: Path, source: Source) -> Repository:
+    async def begin(cls, terms: Terms, home: Path) -> Repository:
+        """One with nothing in it but its first commit, the same wherever it is made."""
+        made = await cls._over(terms, home, None)
+        try:
+            tree = (await made._box.git("mktree")).text()
+            made.base = await made._commit(tree, (), "Begin", _NOBODY, datetime.fromtimestamp(0, UTC))
+            await made._box.git("update-ref", BASE, made.base)
+            await made._trees.learn(made.base)
+            made._note()
+        except BaseException:
+            await made.discard()
+            raise
+        return made
+
+    @classmethod
+    async def open(cls, terms: Terms, home: Path, source: Source | None) -> Repository:
         """The one that an earlier process cloned there."""
         try:
             told = json.loads((home / RECORD).read_text("utf-8"))
@@ -125,7 +145,7 @@ class Repository:
         return made
 
     @classmethod
-    async def _over(cls, terms: Terms, home: Path, source: Source) -> Repository:
+    async def _over(cls, terms: Terms, home: Path, source: Source | None) -> Repository:
         box = await GitBox.open(terms.yard, home, seconds=terms.seconds, disk_bytes=DISK * terms.clone_bytes)
         return cls(terms, home, source, box)
 
@@ -146,8 +166,26 @@ class Repository:
     ) -> Diff:
         return await compare(self._box, _hash(old), _hash(new), paths=paths, ignore_space=ignore_space, binary=binary)
 
+    async def has(self, tree: str) -> bool:
+        done = await self._box.git("cat-file", "-e", _hash(tree), code=128)
+        return done.code == 0
+
+    async def patched(self, patch: bytes) -> str:
+        """The tree that a patch of `diff` makes of the base."""
+        script = (
+            'git read-tree "$0" && { [ "$1" = 0 ] || git apply --cached --binary --whitespace=nowarn -; } '
+            '&& git write-tree; code=$?; rm -f "$GIT_INDEX_FILE"; exit $code'
+        )
+        argv = ["/bin/sh", "-c", script, self.base, str(len(patch))]
+        index = {"GIT_INDEX_FILE": f"{TMP}/index-patched"}
+        done = await self._box.run(argv, stdin=patch, env=index, doing="the patch could not be applied")
+        return done.text()
+
     async def commit(self, tree: str, parent: str, message: str, author: Author, at: datetime) -> str:
         """The same inputs give the same hash. `at` is to the second, with its offset."""
+        return await self._commit(tree, (parent,), message, author, at)
+
+    async def _commit(self, tree: str, parents: Sequence[str], message: str, author: Author, at: datetime) -> str:
         if "\0" in message or not message.strip():
             raise Invalid("a commit has a message, without NUL", where="message")
         if at.tzinfo is None:
@@ -158,7 +196,7 @@ class Repository:
             for who in ("AUTHOR", "COMMITTER")
             for what, value in (("NAME", author.name), ("EMAIL", author.email), ("DATE", date))
         }
-        argv = ["commit-tree", _hash(tree), "-p", _hash(parent), "-F", "-"]
+        argv = ["commit-tree", _hash(tree), *(word for each in parents for word in ("-p", _hash(each))), "-F", "-"]
         text = message.strip("\n").encode("utf-8", "replace") + b"\n"
         done = await self._box.git(*argv, stdin=text, env=env, doing="the commit could not be made")
         return done.text()
@@ -168,13 +206,24 @@ class Repository:
     ) -> None:
         """To a new branch, or from `ours`, which an earlier push of this run left there. Nothing is ever forced."""
         check_new_branch(branch)
-        await self._end.push(_hash(sha), branch, ours=ours, protected=self._terms.protected, credential=credential)
+        await self._remote.push(_hash(sha), branch, ours=ours, protected=self._terms.protected, credential=credential)
 
     async def deepen(self, credential: Credential | None = None) -> None:
         """The whole history, if it is not there already."""
         shallow = await self._box.git("rev-parse", "--is-shallow-repository")
         if shallow.text() == "true":
-            await self._end.whole(self.base, BASE, credential)
+            await self._remote.whole(self.base, BASE, credential)
+
+    @property
+    def broken(self) -> bool:
+        """Git's box is gone; the repository is opened again."""
+        return self._box.held.broken.is_set()
+
+    @property
+    def _remote(self) -> RemoteEnd:
+        if self._end is None:
+            raise PushRefused("this repository has no remote", hint="Take the patch and apply it where you want it.")
+        return self._end
 
     async def close(self) -> None:
         """Every process of it ends; its disk stays for `open`. Safe to call again."""
@@ -188,7 +237,7 @@ class Repository:
         names = (
             [] if not ref or is_sha(ref) else [ref] if ref.startswith("refs/") else [HEADS + ref, "refs/tags/" + ref]
         )
-        refs = await self._end.ask(names, credential)
+        refs = await self._remote.ask(names, credential)
         self.default_branch = refs.default
         wanted = ref if is_sha(ref) else next((name for name in names if name in refs.found), "")
         if ref and not wanted:
@@ -197,7 +246,7 @@ class Repository:
             if "HEAD" not in refs.found:
                 raise RepositoryFailed("the repository is empty", hint="Push a first commit to its default branch.")
             wanted = "HEAD"
-        await self._end.fetch(wanted, BASE, depth=max(0, depth), credential=credential)
+        await self._remote.fetch(wanted, BASE, depth=max(0, depth), credential=credential)
         told = await self._box.git("rev-parse", "--verify", "--quiet", BASE + "^{commit}", doing="this is no commit")
         self.base = told.text()
 

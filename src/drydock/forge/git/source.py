@@ -12,6 +12,7 @@ from drydock.egress.url import URL, BadURL, parse, plain
 from drydock.errors import RepositoryRefused
 from drydock.settings import Settings
 
+_SLUG = re.compile(r"(?!\.{1,2}/)[A-Za-z0-9_.-]+/(?!\.{1,2}\Z)[A-Za-z0-9_.-]+")
 _SERVICE = re.compile(r"/(?:info/refs|git-upload-pack|git-receive-pack)/?\Z")
 
 
@@ -41,18 +42,22 @@ Source = Remote | Local
 class Sources:
     """Which repositories this server works with."""
 
-    def __init__(self, hosts: Iterable[str], folders: Iterable[Path]) -> None:
-        """`hosts`, as `git.example` or `git.example:8443`, may be private and may speak plain http."""
+    def __init__(self, hosts: Iterable[str], folders: Iterable[Path], server: str = "https://github.com") -> None:
+        """`hosts`, as `git.example` or `git.example:8443`, may be private and may speak plain http. `server` is where
+        a repository is that is written as `owner/name`."""
+        self._server = server.rstrip("/")
         self._hosts = frozenset(host.strip().lower() for host in hosts if host.strip())
         self._folders = tuple(folders)
 
     @classmethod
     def of(cls, settings: Settings) -> Sources:
         folders = (Path(folder.strip()) for folder in settings.git_folders.split(",") if folder.strip())
-        return cls(settings.git_hosts_allow.split(","), folders)
+        return cls(settings.git_hosts_allow.split(","), folders, settings.github_server_url)
 
     def read(self, text: str, *, where: str = "repo") -> Source:
-        """RepositoryRefused for all that is not one of the two forms."""
+        """RepositoryRefused for all that is not one of the three forms."""
+        if _SLUG.fullmatch(text):
+            return self._remote(f"{self._server}/{text.removesuffix('.git')}.git", where)
         if text.startswith("/"):
             return self._local(text, where)
         if text.startswith("file:///"):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from drydock.agent.agent import Agent, Finish
 from drydock.agent.desk import Instruction
 from drydock.agent.loop import Loop
-from drydock.agent.mind import NamedMind
+from drydock.agent.mind import NamedMind, message_from_json
 from drydock.agent.plan import Plan
 from drydock.agent.task import Budget, Task
 from drydock.model.conversation import Message
@@ -17,24 +17,22 @@ from drydock.run.spec import Spec
 
 
 class LoopAgency:
-    """One for each play of a run. `earlier` is the conversation of the run that this one follows."""
+    """One for each play of a run."""
 
-    def __init__(self, models: Models, spec: Spec, earlier: Sequence[Message] = ()) -> None:
-        self._models, self._task = models, task_of(spec, earlier)
-        self._model = spec.model
+    def __init__(self, models: Models, spec: Spec) -> None:
+        self._models, self._spec = models, spec
         self._agent: Agent | None = None
 
     async def plan(self, job: Job, prepared: Prepared) -> Plan:
-        return await self._made().plan(job.desk, job.site)
+        """Made late: an unknown model is the run's failure, told where runs' failures are."""
+        earlier = [message_from_json(each) for each in prepared.fields.get("earlier", ())]
+        mind = NamedMind(self._models, self._spec.model, self._spec.model_settings)
+        self._agent = Loop(mind, task_of(self._spec, earlier))
+        return await self._agent.plan(job.desk, job.site)
 
     async def work(self, job: Job, plan: Plan, *, repair: str = "", said: Sequence[Instruction] = ()) -> Finish:
-        return await self._made().work(plan, job.desk, job.site, repair=repair, said=said)
-
-    def _made(self) -> Agent:
-        """Late: an unknown model is the run's failure, told where runs' failures are."""
-        if self._agent is None:
-            self._agent = Loop(NamedMind(self._models, self._model), self._task)
-        return self._agent
+        assert self._agent is not None, "it plans before it works"
+        return await self._agent.work(plan, job.desk, job.site, repair=repair, said=said)
 
 
 def task_of(spec: Spec, earlier: Sequence[Message] = ()) -> Task:
@@ -51,6 +49,7 @@ def task_of(spec: Spec, earlier: Sequence[Message] = ()) -> Task:
         budget=Budget(
             steps=limits.steps,
             commands=limits.commands,
+            wall_s=limits.wall_s,
             tokens=limits.tokens,
             usd=limits.usd,
             command_s=limits.command_s,
