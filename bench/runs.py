@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -34,7 +31,6 @@ PARKED = 500
 STORED = 10_000
 WATCHED_S = 15.0
 CALLS = 60
-AT = re.compile(rb'"at":([0-9.]+)')
 
 
 def measure() -> Iterator[Figure]:
@@ -80,29 +76,12 @@ def _step(dock: Dock) -> Figure:
 def _readers(dock: Dock) -> Figure:
     """From before an event is written to when each of many readers has it."""
     run = dock.call("POST", "/v1/runs", {"task": "events"})["id"]
-    host, port = dock.url.removeprefix("http://").split(":")
-    late: list[float] = []
-    reading = [threading.Thread(target=_read, args=(host, int(port), run, late)) for _ in range(READERS)]
-    for thread in reading:
-        thread.start()
-    for thread in reading:
-        thread.join()
+    command = [sys.executable, "-m", "bench.readers", dock.url, run, str(READERS)]
+    late: list[float] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     late.sort()
     p50, p99 = late[len(late) // 2], late[int(len(late) * 0.99)]
     detail = {"p50 ms": p50, "p99 ms": p99, "readers": READERS, "frames": float(len(late))}
     return Figure(f"an event to {READERS} readers, p99", p99, 50, "at most", "ms", detail)
-
-
-def _read(host: str, port: int, run: str, late: list[float]) -> None:
-    attached = time.monotonic()
-    with socket.create_connection((host, port), timeout=60) as connection:
-        connection.sendall(f"GET /v1/runs/{run}/events HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
-        while data := connection.recv(65536):
-            now = time.monotonic()
-            # What was told before we came is history, and late by our own doing.
-            late += [(now - float(at)) * 1e3 for at in AT.findall(data) if float(at) > attached + 1]
-            if b"event: run_completed" in data:
-                return
 
 
 def _parked(dock: Dock) -> Figure:

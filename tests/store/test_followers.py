@@ -74,3 +74,20 @@ def test_a_listener_that_does_not_keep_up_is_dropped(either: Database, monkeypat
         assert len(await here.until("5", after=1)) == 6
 
     asyncio.run(scene())
+
+
+def test_silence_is_an_empty_page_and_what_comes_together_is_one(either: Database) -> None:
+    async def scene() -> None:
+        here = Scene(either)
+        pages = here.followers.pages(here.run, idle_s=0.05)
+        assert await anext(pages) == ()
+        await here.tell("a", "b")
+        await here.tell("c")
+        seen = [event.key for event in await anext(pages)]
+        while seen != ["a", "b", "c"]:
+            seen += [event.key for event in await anext(pages)]
+            assert len(seen) <= 3
+        assert await anext(pages) == ()
+        await pages.aclose()
+
+    asyncio.run(scene())

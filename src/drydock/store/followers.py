@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 
 from drydock.store.journal import MOST_READ
 from drydock.store.run import Event
@@ -64,27 +65,34 @@ class Followers:
     async def follow(self, run: str, after: int = 0) -> AsyncGenerator[Event, None]:
         """Every event after that number, those to come included, each once and in order. Ends never by itself: whoever
         follows knows which event is the last. TooSlow when too many wait."""
+        async with aclosing(self.pages(run, after)) as pages:
+            async for page in pages:
+                for event in page:
+                    yield event
+
+    async def pages(
+        self, run: str, after: int = 0, idle_s: float | None = None
+    ) -> AsyncGenerator[Sequence[Event], None]:
+        """The same, as many at once as there are; none after so many seconds in which nothing was told."""
         listener = _Listener(after)
         self._waiting.setdefault(run, set()).add(listener)
         try:
             # Attached first, read second: what is committed in between comes both ways and is passed on once.
             while page := await asyncio.to_thread(self._read, run, listener.seen):
-                for event in page:
-                    if listener.pass_on(event):
-                        yield event
+                if fresh := listener.pass_on(page):
+                    yield fresh
                 if len(page) < MOST_READ:
                     break
             while True:
-                for event in await listener.news():
-                    if event.seq > listener.seen + 1:
-                        listener.remind(event.seq)
-                    elif listener.pass_on(event):
-                        yield event
+                news = await listener.news(idle_s)
+                if fresh := listener.pass_on(news):
+                    yield fresh
+                elif not news and not listener.reminded:
+                    yield ()
                 # Another worker's events, which were not published here: the journal has them.
                 while listener.behind() and (page := await asyncio.to_thread(self._read, run, listener.seen)):
-                    for event in page:
-                        if listener.pass_on(event):
-                            yield event
+                    if fresh := listener.pass_on(page):
+                        yield fresh
         finally:
             self._waiting[run].discard(listener)
             if not self._waiting[run]:
@@ -94,20 +102,21 @@ class Followers:
 class _Listener:
     def __init__(self, after: int) -> None:
         self.seen = after
+        self.reminded = 0
+        """There are events up to this number."""
         self._events: list[Event] = []
         self._dropped = False
         self._news = asyncio.Event()
-        self._reminded = 0
 
     def remind(self, seq: int) -> None:
-        self._reminded = max(self._reminded, seq)
+        self.reminded = max(self.reminded, seq)
         self._news.set()
 
     def behind(self) -> bool:
         """There is more in the journal than was passed on; asked once for each reminder of everything."""
-        reminded = self._reminded
-        if reminded == EVERYTHING:
-            self._reminded = 0
+        reminded = self.reminded
+        if reminded == EVERYTHING or reminded <= self.seen:
+            self.reminded = 0
         return reminded > self.seen
 
     def take(self, fresh: Sequence[Event]) -> None:
@@ -118,16 +127,27 @@ class _Listener:
             self._events.extend(fresh)
         self._news.set()
 
-    async def news(self) -> Sequence[Event]:
-        await self._news.wait()
+    async def news(self, idle_s: float | None) -> Sequence[Event]:
+        """What was taken since; nothing when only a reminder came, or nothing at all within the time."""
+        timer = None if idle_s is None else asyncio.get_running_loop().call_later(idle_s, self._news.set)
+        try:
+            await self._news.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
         self._news.clear()
         if self._dropped:
             raise TooSlow
         fresh, self._events = self._events, []
         return fresh
 
-    def pass_on(self, event: Event) -> bool:
-        if event.seq <= self.seen:
-            return False
-        self.seen = event.seq
-        return True
+    def pass_on(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Those of them that follow on what was passed on; what a gap hides is left for the journal to tell."""
+        fresh: list[Event] = []
+        for event in events:
+            if event.seq == self.seen + 1:
+                self.seen = event.seq
+                fresh.append(event)
+            elif event.seq > self.seen:
+                self.reminded = max(self.reminded, event.seq)
+        return fresh

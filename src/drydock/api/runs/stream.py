@@ -50,25 +50,14 @@ async def frames(
     followers: Followers, run: str, after: int, frame: Frame = native_frame, ping: float = PING
 ) -> AsyncIterator[bytes]:
     """Ends with the terminal event, or when its reader was too slow and may come back."""
-    async with aclosing(followers.follow(run, after)) as following:
-        waiting: asyncio.Task[Event] | None = None
+    async with aclosing(followers.pages(run, after, ping)) as following:
         try:
-            while True:
-                waiting = waiting or asyncio.ensure_future(anext(following))
-                done, _ = await asyncio.wait([waiting], timeout=ping)
-                if not done:
-                    yield b": ping\n\n"
-                    continue
-                event, waiting = waiting.result(), None
-                yield frame(event)
-                if event.type in TERMINAL:
+            async for page in following:
+                yield b"".join(map(frame, page)) or b": ping\n\n"
+                if any(event.type in TERMINAL for event in page):
                     return
         except TooSlow:
             return
-        finally:
-            if waiting is not None:
-                waiting.cancel()
-                await asyncio.wait([waiting])
 
 
 async def send(call: Call, events: AsyncIterator[bytes]) -> None:
