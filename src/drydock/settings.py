@@ -26,8 +26,8 @@ from drydock.errors import BadSetting, Invalid
 MIB = 1 << 20
 LANGUAGES = ("python", "golang", "node", "shell")
 DEV_VARS = Path(".dev.vars")
-ELSEWHERE = ("DRYDOCK_CONFIG", "DRYDOCK_URL", "DRYDOCK_API_KEY", "DRYDOCK_INDEX")
-"""Variables that are ours but not the server's: where drydock.toml is, and what `drydock exec` and `envs` call."""
+ELSEWHERE = ("DRYDOCK_CONFIG", "DRYDOCK_URL", "DRYDOCK_API_KEY", "DRYDOCK_INDEX", "DRYDOCK_FORGE_TOKEN")
+"""Variables that are ours but not the server's: where drydock.toml is, and what the commands that call it are told."""
 
 
 def _whole(value: Any) -> Any:

@@ -153,8 +153,8 @@ def test_json_is_one_object_and_nothing_else(drydock: Call) -> None:
     told = json.loads(done.stdout)
     assert (told["status"], told["result"]["summary"]) == ("completed", "did it")
     assert json.loads(drydock("runs", "show", told["id"], "--json").stdout) == told
-    listed = json.loads(drydock("runs", "list", "--json", "--limit", "1").stdout)
-    assert listed[0]["id"] == told["id"]
+    listed = json.loads(drydock("runs", "list", "--json").stdout)
+    assert told["id"] in [each["id"] for each in listed]
 
 
 def test_the_exit_code_tells_how_it_ended(drydock: Call, server: Server) -> None:
@@ -173,9 +173,10 @@ def test_the_patch_goes_where_it_is_asked_to_go(drydock: Call, tmp_path: Path) -
 
 def test_runs_are_listed_and_shown(drydock: Call) -> None:
     run = json.loads(drydock("run", "mend the \x1b[31mred thing", "--json").stdout)["id"]
-    head, first, *_ = drydock("runs", "list").stdout.splitlines()
+    head, *rest = drydock("runs", "list").stdout.splitlines()
+    [first] = [line for line in rest if line.startswith(run)]
     assert head.split() == ["ID", "STATUS", "PHASE", "UPDATED", "REPOSITORY", "TASK"]
-    assert first.startswith(f"{run}  completed")
+    assert first.split()[1] == "completed"
     assert "\x1b" not in first
     shown = drydock("runs", "show", run).stdout
     assert "summary  did it" in shown

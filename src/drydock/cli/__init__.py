@@ -4,6 +4,7 @@
     serve.py     the server, its flags made from Settings
     execute.py   `drydock exec`: one program, run on a server, its streams and exit code as one's own
     runs/        `drydock run` and `drydock runs`: a task for an agent, watched and steered
+    demo/        `drydock demo`: one run with a scripted model, on a server of its own
     bundle.py    files on their way in and out, from and to the caller's disk
     client.py    the calls to /v1 and the stream of events that comes back
     doctor.py    the wall proved on this host

@@ -76,8 +76,15 @@ class Server:
         finally:
             connection.close()
 
-    def post(self, path: str, body: Mapping[str, Any], *, silent_at_most: float = SILENT_AT_MOST) -> bytes:
-        connection, reply = self._ask("POST", path, body, silent_at_most=silent_at_most)
+    def post(
+        self,
+        path: str,
+        body: Mapping[str, Any],
+        *,
+        silent_at_most: float = SILENT_AT_MOST,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
+        connection, reply = self._ask("POST", path, body, headers, silent_at_most)
         try:
             return reply.read()
         finally:

@@ -15,6 +15,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "exec": ("drydock.cli.execute:execute", "Run a program on a server; its exit code becomes this command's."),
     "run": ("drydock.cli.runs.start:run", "Give a task to an agent, and watch it work."),
     "runs": ("drydock.cli.runs.group:runs", "List runs, show them, steer them, and take what they made."),
+    "demo": ("drydock.cli.demo.command:demo", "Watch a run from its task to its commit, without any key."),
     "envs": ("drydock.cli.envs:envs", "Make, list and delete named environments of packages."),
     "keys": ("drydock.cli.keys:keys", "Make, list and revoke API keys."),
     "secrets": ("drydock.cli.secrets:secrets", "Set, list and unset secrets."),

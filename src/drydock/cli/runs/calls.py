@@ -24,8 +24,10 @@ class RunCalls:
         self._server = server
         self.url = server.url
 
-    def start(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        return _object(self._server.post("/v1/runs", body))
+    def start(self, body: Mapping[str, Any], forge_token: str = "") -> dict[str, Any]:
+        """The token is lent to the run, to clone and to push with."""
+        headers = {"X-Forge-Token": forge_token} if forge_token else {}
+        return _object(self._server.post("/v1/runs", body, headers=headers))
 
     def get(self, run: str) -> dict[str, Any]:
         return _object(self._server.get(_path(run)))

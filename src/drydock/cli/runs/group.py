@@ -14,7 +14,7 @@ from drydock.cli.runs import tables
 from drydock.cli.runs.calls import RunCalls
 from drydock.cli.runs.follow import LEFT, Follower
 from drydock.cli.runs.start import exit_code, summarise
-from drydock.cli.runs.view import View, plain
+from drydock.cli.runs.view import View, plain, show_diff
 from drydock.cli.whereabouts import at_server
 from drydock.errors import Conflict
 
@@ -154,9 +154,7 @@ def diff(run: str, path: str | None, ignore_space: bool, as_json: bool, url: str
     if as_json:
         return _print({"run": run, "path": path, "diff": patch.decode("utf-8", "replace")})
     if sys.stdout.isatty():
-        for line in patch.decode("utf-8", "replace").splitlines():
-            click.echo(click.style(plain(line), fg={"+": "green", "-": "red", "@": "cyan"}.get(line[:1])))
-        return
+        return show_diff(patch)
     sys.stdout.buffer.write(patch)
 
 

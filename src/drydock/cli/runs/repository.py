@@ -11,14 +11,16 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from drydock.errors import Invalid
 
 HERE = ("127.0.0.1", "localhost", "::1")
-SAFE = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
-"""Git of ours runs nothing that the repository names."""
+SAFE = ("--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+"""Git of ours runs nothing that the repository names, and looking at it does not write to its index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +31,28 @@ class LocalRepository:
     changes: int
     """Paths with changes that are not committed, which the run does not see."""
 
-    def land(self, patch: bytes, branch: str, message: str) -> str:
-        """Commit the patch on top of the commit that the run began from, on a new branch; the commit's hash."""
+    def land(self, patch: bytes, commit: Mapping[str, Any]) -> str:
+        """Make the commit that the server has made, on the branch of its name; the commit's hash.
+
+        Its hash holds the tree, the parent, the words and the date: that it is the same here says that nothing was
+        lost or added on the way."""
+        made = {"NAME": str(commit["author"]["name"]), "EMAIL": str(commit["author"]["email"])}
+        made["DATE"] = datetime.fromisoformat(str(commit["at"])).strftime("%s %z")
+        who = {f"GIT_{who}_{what}": told for who in ("AUTHOR", "COMMITTER") for what, told in made.items()}
         with tempfile.TemporaryDirectory(prefix="drydock-") as scratch:
             own = {"GIT_INDEX_FILE": f"{scratch}/index"}
-            _git(self.folder, "read-tree", self.head, env=own)
-            _git(self.folder, "apply", "--cached", "--binary", "--whitespace=nowarn", "-", env=own, given=patch)
-            tree = _git(self.folder, "write-tree", env=own)
-            sha = _git(self.folder, "commit-tree", tree, "-p", self.head, "-F", "-", given=message.encode())
-        _git(self.folder, "update-ref", "-m", "drydock run", f"refs/heads/{branch}", sha, "0" * 40)
+            git(self.folder, "read-tree", self.head, env=own)
+            git(self.folder, "apply", "--cached", "--binary", "--whitespace=nowarn", "-", env=own, given=patch)
+            tree = git(self.folder, "write-tree", env=own)
+        message = str(commit["message"]).encode() + b"\n"
+        sha = git(self.folder, "commit-tree", tree, "-p", self.head, "-F", "-", env=who, given=message)
+        if sha != commit["sha"]:
+            raise Invalid(
+                f"the patch makes the commit {sha[:12]} here, and {str(commit['sha'])[:12]} on the server",
+                where="--repo",
+                hint="No branch was made. The run has its patch still: drydock runs diff.",
+            )
+        git(self.folder, "update-ref", "-m", "drydock run", f"refs/heads/{commit['branch']}", sha, "0" * 40)
         return sha
 
 
@@ -57,15 +72,16 @@ def find(given: str, server: str) -> LocalRepository:
             where="--repo",
             hint="Push the repository and give its https address.",
         )
-    top = Path(_git(folder, "rev-parse", "--show-toplevel", wrong=f"{given} is in no git repository"))
-    head = _git(top, "rev-parse", "--verify", "HEAD^{commit}", wrong=f"{given} has no commit yet")
-    changes = _git(top, "status", "--porcelain=v1", "--ignore-submodules=all")
+    top = Path(git(folder, "rev-parse", "--show-toplevel", wrong=f"{given} is in no git repository"))
+    head = git(top, "rev-parse", "--verify", "HEAD^{commit}", wrong=f"{given} has no commit yet")
+    changes = git(top, "status", "--porcelain=v1", "--ignore-submodules=all")
     return LocalRepository(top, head, len(changes.splitlines()))
 
 
-def _git(
+def git(
     folder: Path, *arguments: str, env: Mapping[str, str] | None = None, given: bytes = b"", wrong: str = ""
 ) -> str:
+    """Its output, in UTC and with the answers of its own commands only. Invalid when it fails."""
     argv: Sequence[str] = ["git", *SAFE, "-C", str(folder), *arguments]
     try:
         done = subprocess.run(argv, input=given, capture_output=True, env={**os.environ, **(env or {})})

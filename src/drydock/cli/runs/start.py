@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ FAILED = 1
 GATE_FAILED = 3
 OUR_FAULT = 125
 CANCELLED = 130
+FORGE_TOKEN = "DRYDOCK_FORGE_TOKEN"
+"""No flag: every user of a machine can read its command lines."""
 LIMITS = ("usd", "steps", "commands", "tokens")
 
 
@@ -86,7 +89,8 @@ def run(
 ) -> NoReturn:
     """Give a task to an agent, and watch it work.
 
-    Ctrl-C asks whether to cancel the run or to leave it alone. Ends with 0 when the run has completed, 3 when its gate
+    A private repository is cloned, and a branch is pushed, with the forge's token in DRYDOCK_FORGE_TOKEN. Ctrl-C asks
+    whether to cancel the run or to leave it alone. Ends with 0 when the run has completed, 3 when its gate
     failed, 1 when it failed, 130 when it was cancelled, 125 when Drydock could not run it.
     """
     try:
@@ -127,7 +131,7 @@ class _Started:
         as_json: bool,
     ) -> None:
         self._calls, self._local, self._patch, self._as_json = calls, local, patch, as_json
-        self._run: Mapping[str, Any] = calls.start(body)
+        self._run: Mapping[str, Any] = calls.start(body, os.environ.get(FORGE_TOKEN, ""))
         self._id = str(self._run["id"])
 
     def through(self, follow: bool) -> int:
@@ -162,9 +166,11 @@ class _Started:
                 ) from None
         commit = result.get("commit") or {}
         if self._local and commit.get("sha"):
-            branch = str(commit.get("branch") or f"drydock/{self._id[:8]}")
-            sha = self._local.land(diff, branch, str(commit.get("message") or self._run["task"]))
-            click.echo(f"drydock: {sha[:12]} is on the new branch {plain(branch)} of {self._local.folder}", err=True)
+            sha = self._local.land(diff, commit)
+            where = f"the new branch {plain(str(commit['branch']))} of {self._local.folder}"
+            click.echo(f"drydock: {sha[:12]} is on {where}", err=True)
+        elif commit.get("pushed"):
+            click.echo(f"drydock: pushed to {plain(str(commit['branch']))}", err=True)
         elif not self._patch:
             click.echo(f"drydock: `drydock runs diff {self._id} | git apply` takes the change over", err=True)
 

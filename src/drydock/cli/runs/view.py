@@ -79,3 +79,12 @@ def plain(text: str) -> str:
     """One line of printable characters."""
     cut = text[:LONGEST].expandtabs(4)
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in cut)
+
+
+def show_diff(patch: bytes) -> None:
+    """For eyes; what is to be applied is written as it came."""
+    for line in patch.decode("utf-8", "replace").splitlines():
+        shown = plain(line)
+        if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
+            shown = click.style(shown, fg={"+": "green", "-": "red", "@": "cyan"}.get(line[:1]))
+        click.echo(shown)

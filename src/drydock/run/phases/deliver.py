@@ -107,7 +107,9 @@ class Delivering:
         await desk.checkpoint("commit")
         sha = str(await desk.once("commit", commit))
         await desk.emit("commit_created", branchName=branch, commitSha=sha)
-        self._made = {"branchName": branch, "commit": {"sha": sha, "branch": branch, "pushed": False}}
+        author = {"name": self._author.name, "email": self._author.email}
+        made = {"sha": sha, "branch": branch, "pushed": False, **told, "author": author}
+        self._made = {"branchName": branch, "commit": made}
         if await desk.once("may-push", self._may_push):
             await self._push(job, sha, branch, commit)
             self._made["commit"]["pushed"] = True
