@@ -94,7 +94,12 @@ def _parked(dock: Dock) -> Figure:
         dock.call("POST", f"/v1/runs/{run}/pause", {})
     parked = _cpu_share(dock.pid)
     still = len(dock.call("GET", "/v1/runs?status=paused&limit=100")["runs"])
-    detail = {"before any run %": asleep, "after one %": idle, "with them %": parked, "of the first hundred paused": float(still)}
+    detail = {
+        "before any run %": asleep,
+        "after one %": idle,
+        "with them %": parked,
+        "of the first hundred paused": float(still),
+    }
     return Figure(f"processor for {PARKED} parked runs", parked - idle, 1, "at most", "%", detail)
 
 
