@@ -17,7 +17,7 @@ from drydock.api.executions.events import Kind
 from drydock.api.openapi import NATIVE, SERVICE, document
 from drydock.api.runs.openapi import RUNS
 from drydock.cli.main import root
-from drydock.dialects.openapi import bare_paths, code_paths
+from drydock.dialects.openapi import bare_paths, code_paths, polychat_paths
 from drydock.errors import DrydockError
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -97,7 +97,8 @@ EVENTS: Mapping[Kind, tuple[str, str]] = {
 
 def routes() -> Mapping[str, Mapping[str, Any]]:
     """Path, method and operation of the whole server, as /openapi.json shows them."""
-    paths: Mapping[str, Mapping[str, Any]] = document(NATIVE, RUNS, code_paths("/code"), bare_paths(), SERVICE)["paths"]
+    parts = (NATIVE, RUNS, code_paths("/code"), polychat_paths("/polychat"), bare_paths(True), SERVICE)
+    paths: Mapping[str, Mapping[str, Any]] = document(*parts)["paths"]
     return paths
 
 

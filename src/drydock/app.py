@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import Protocol
 
 import uvloop
@@ -36,6 +38,7 @@ from drydock.api.runs.control import ControlDoors
 from drydock.api.runs.doors import RunDoors
 from drydock.api.runs.openapi import RUNS
 from drydock.api.runs.orders import RunOrders
+from drydock.api.schemas import Json
 from drydock.api.shapes import native
 from drydock.api.store_probe import StoreProbe
 from drydock.box.yard import Yard
@@ -46,7 +49,9 @@ from drydock.dialects.code.doors import CodeDoors
 from drydock.dialects.code.health import Health
 from drydock.dialects.code.shape import shape as code_shape
 from drydock.dialects.forms import FORMS
-from drydock.dialects.openapi import bare_paths, code_paths
+from drydock.dialects.openapi import bare_paths, code_paths, polychat_paths
+from drydock.dialects.polychat.doors import PREFIX as POLYCHAT
+from drydock.dialects.polychat.doors import Polychat
 from drydock.model.keys import Sealed
 from drydock.model.models import Models
 from drydock.observe.log import Forward, Log
@@ -54,7 +59,7 @@ from drydock.observe.metrics import Metrics
 from drydock.run.parts import Makes
 from drydock.run.phases.makes import RealParts
 from drydock.run.room import RunRoom
-from drydock.run_joints import name_of, open_room, quota
+from drydock.run_joints import name_of, open_room, quota, quota_of
 from drydock.settings import Settings, is_secret
 from drydock.store.database import Database, connect
 from drydock.store.executions import Executions
@@ -156,20 +161,23 @@ class App:
         orders = Orders(settings, executor)
         EnvironmentDoors(executor, Installing(executor, self.desk), settings.body_limit).mount(under_v1, guard)
         ExecutionDoors(self.desk, archive, orders, settings.body_limit).mount(under_v1, guard)
-        await self._open_runs(under_v1, guard)
+        polychat = await self._open_runs(under_v1, guard)
         service = Router("service", native)
         self.routers = [under_code, under_v1, service]
         rest: Door = Router("bare", FORMS[settings.root])
         if settings.bare:
-            bare = Bare(settings, guard, code, health, executor)
-            self.routers.append(bare.router)
+            bare = Bare(settings, guard, code, health, executor, polychat)
+            self.routers += [bare.router] if bare.users is None else [bare.router, bare.users]
             rest = bare
-        runs, bare_ones = RUNS if self._serves_runs else {}, bare_paths() if settings.bare else {}
-        paths = document(NATIVE, runs, code_paths("/code"), bare_ones, SERVICE)
-        Pages(paths, metrics).mount(service, guard)
+        under_polychat: Door = rest
+        if polychat is not None:
+            under_polychat = doors = polychat.front(POLYCHAT)
+            self.routers += doors.routers
+        Pages(document(*self._documents()), metrics).mount(service, guard)
         mounts = Mounts(
             {
                 "code": under_code,
+                "polychat": under_polychat,
                 "v1": under_v1,
                 "metrics": service,
                 "openapi.json": service,
@@ -183,7 +191,16 @@ class App:
     def _serves_runs(self) -> bool:
         return self.runs is not None and self.settings.role != "worker"
 
-    async def _open_runs(self, router: Router, guard: Guard) -> None:
+    def _documents(self) -> Iterator[Json]:
+        """What is served, in parts of the OpenAPI document."""
+        runs, bare = self._serves_runs, self.settings.bare
+        yield NATIVE
+        yield from (RUNS, polychat_paths(POLYCHAT)) if runs else ()
+        yield code_paths("/code")
+        yield bare_paths(runs) if bare else {}
+        yield SERVICE
+
+    async def _open_runs(self, router: Router, guard: Guard) -> Polychat | None:
         settings, executor = self.settings, self.executor
         self.runs = open_room(settings, self.database, self.objects, lambda: executor.yard, self.makes, self.log)
         if self._serves_runs:
@@ -192,6 +209,10 @@ class App:
             ControlDoors(self.runs.records, self.runs.control, settings.body_limit).mount(router, guard)
             ArtefactDoors(self.runs.records).mount(router, guard)
         await self.runs.open()
+        if not self._serves_runs:
+            return None
+        records, admission, control = self.runs.records, self.runs.admission, self.runs.control
+        return Polychat(settings, records, admission, control, guard, partial(quota_of, settings))
 
     async def drain(self) -> None:
         self.log.info("draining", running=self.desk.places.taken, queued=self.desk.places.queued)

@@ -52,7 +52,6 @@ def test_nothing_known_is_asked_for_a_task(server: Server) -> None:
     [
         ({"task": "t"}, "executor"),
         ({"task": "t", "timeout": 5}, "task"),
-        ({"task": "t", "timeoutSeconds": 60}, "polychat"),
     ],
 )
 def test_a_contract_without_a_door_says_so(server: Server, body: dict[str, Any], dialect: str) -> None:
@@ -60,6 +59,12 @@ def test_a_contract_without_a_door_says_so(server: Server, body: dict[str, Any],
     assert reply.status_code == 404
     assert "not built in this version" in reply.json()["error"]
     assert reply.headers["x-drydock-dialect"] == dialect
+
+
+def test_a_body_of_the_shape_of_polychat_gets_its_errors(server: Server) -> None:
+    reply = server.post("/execute", {"task": "t", "timeoutSeconds": 60})
+    assert reply.json() == {"error": "Sandbox authentication secret is not configured"}
+    assert (reply.status_code, reply.headers["x-drydock-dialect"]) == (503, "polychat")
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from drydock.code.executor import Executor
 from drydock.dialects.code.doors import SCOPE, CodeDoors
 from drydock.dialects.code.health import Health
 from drydock.dialects.forms import CORS, FORMS, PREFLIGHT, NotBuilt, NotJson
+from drydock.dialects.polychat.doors import Polychat
 from drydock.dialects.shapes import Choice, Dialect, Hints, choose
 from drydock.errors import Forbidden, Invalid, TooLarge, Unauthorized
 from drydock.settings import Settings
@@ -32,8 +33,18 @@ ELSEWHERE: Mapping[str, tuple[Dialect, str]] = {
 
 
 class Bare:
-    def __init__(self, settings: Settings, guard: Guard, code: CodeDoors, health: Health, executor: Executor) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        guard: Guard,
+        code: CodeDoors,
+        health: Health,
+        executor: Executor,
+        polychat: Polychat | None,
+    ) -> None:
+        """Without `polychat` this process serves no runs."""
         self._settings = settings
+        self._polychat = polychat
         self._root: Dialect = settings.root
         self._guard = guard
         self._code = code
@@ -42,19 +53,30 @@ class Bare:
         self.router = Router("bare", FORMS[settings.root])
         self.router.add("POST", "/execute", self.execute)
         self.router.add("GET HEAD", "/health", self.health)
+        self.users: Router | None = None if polychat is None else polychat.bare()
         for path, (dialect, methods) in ELSEWHERE.items():
-            self.router.add(methods, path, self._not_built(dialect))
+            if dialect != "polychat" or polychat is None:
+                self.router.add(methods, path, self._not_built(dialect))
 
     async def __call__(self, call: Call) -> None:
         _tell(call, self._root)
         try:
-            await self.router(call)
+            await self._door(call.path)(call)
         except (UnknownPath, WrongMethod) as wrong:
             # A preflight is answered on every bare path that is known, and on any at all where executor is the root.
             if call.method != "OPTIONS" or (isinstance(wrong, UnknownPath) and self._root != "executor"):
                 raise
             call.extra = []
             await call.reply(Reply(200, headers=PREFLIGHT))
+
+    def _door(self, path: str) -> Door:
+        theirs = path.startswith("/apps/sandbox/") or path in ("/sandbox/execute", "/webhooks/github")
+        return self._to_users if theirs and self.users is not None else self.router
+
+    async def _to_users(self, call: Call) -> None:
+        assert self.users is not None
+        _tell(call, "polychat")
+        await self.users(call)
 
     async def execute(self, call: Call) -> None:
         refusal: Unauthorized | Forbidden | None = None
@@ -64,7 +86,8 @@ class Bare:
             refusal = refused  # told in the form of the contract that the body is written in
         try:
             limit = self._settings.body_limit if refusal is None else self._settings.body_limit_anonymous
-            body = _object(await read_body(call, limit))
+            raw = await read_body(call, limit)
+            body = _object(raw)
         except (TooLarge, NotJson):
             if refusal is not None:
                 raise refusal from None
@@ -73,6 +96,8 @@ class Bare:
         call.shape = FORMS[choice.dialect]
         call.door = choice.dialect
         _tell(call, choice.dialect)
+        if choice.dialect == "polychat" and self._polychat is not None:
+            return await self._polychat.worker.run(call, body, len(raw))  # who calls is not its first question
         if refusal is not None:
             raise refusal
         if choice.dialect != "code":

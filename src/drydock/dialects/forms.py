@@ -11,6 +11,7 @@ from drydock.api.call import Call, Headers, Reply, Shape, json_reply
 from drydock.api.router import UnknownPath, WrongMethod
 from drydock.api.shapes import error_headers
 from drydock.dialects.code.shape import shape as code
+from drydock.dialects.polychat.shape import users as polychat_users
 from drydock.dialects.shapes import Dialect
 from drydock.errors import (
     AtCapacity,
@@ -89,12 +90,11 @@ def task(error: DrydockError, call: Call) -> Reply:
 
 
 def polychat(error: DrydockError, call: Call) -> Reply:
-    if isinstance(error, UnknownPath | WrongMethod):
-        return json_reply(404, {"status": "not found"})
     if isinstance(error, NotJson):
         return _not_json(error, call)
-    told = {"error": error.message, "requestId": call.request_id, "details": error.remedy}
-    return json_reply(error.status, told, error_headers(error))
+    if isinstance(error, NotBuilt):
+        return json_reply(404, {"error": error.message, "requestId": call.request_id, "details": error.remedy})
+    return polychat_users(error, call)
 
 
 def code_at_root(error: DrydockError, call: Call) -> Reply:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from drydock.api.openapi import answer, body, parameter
 from drydock.api.schemas import COUNT, TEXT, Json
+from drydock.dialects.polychat.openapi import user_paths, worker_paths
 
 FAILED: Json = {"type": "object", "required": ["error"], "properties": {"error": TEXT}}
 REPLY: Json = {
@@ -147,7 +148,24 @@ def _bare(operation: str, summary: str, parameters: list[Json]) -> Json:
     }
 
 
-def bare_paths() -> Json:
+NO_RUNS: Json = {
+    "/apps/sandbox/{rest}": {
+        method: _bare(
+            f"{method}_polychat", "Contract `polychat`; not served here.", [parameter("rest", "path", "", TEXT)]
+        )
+        for method in ("get", "post", "put", "patch", "delete")
+    },
+    "/sandbox/execute": {"post": _bare("sandbox_execute", "Contract `polychat`; not served here.", [])},
+    "/webhooks/github": {"post": _bare("webhooks_github", "Contract `polychat`; not served here.", [])},
+}
+
+
+def polychat_paths(base: str) -> Json:
+    return worker_paths(base) | user_paths(base)
+
+
+def bare_paths(runs: bool) -> Json:
+    """`runs`: contract `polychat` is served, and its users' API tells its own paths."""
     execute = {**EXECUTE, "operationId": "execute", "summary": "Run what the body's shape asks for."}
     return {
         "/execute": {"post": execute},
@@ -161,12 +179,5 @@ def bare_paths() -> Json:
             )
             for method in ("get", "delete")
         },
-        "/apps/sandbox/{rest}": {
-            method: _bare(
-                f"{method}_polychat", "Contract `polychat`; not in this version.", [parameter("rest", "path", "", TEXT)]
-            )
-            for method in ("get", "post", "put", "patch", "delete")
-        },
-        "/sandbox/execute": {"post": _bare("sandbox_execute", "Contract `polychat`; not in this version.", [])},
-        "/webhooks/github": {"post": _bare("webhooks_github", "Contract `polychat`; not in this version.", [])},
+        **(user_paths("") if runs else NO_RUNS),
     }

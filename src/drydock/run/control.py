@@ -40,6 +40,14 @@ class Changed:
     was: Status
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    question: Letter
+    """As it is settled."""
+    answer: Letter
+    """What was said, by whoever said it."""
+
+
 class _Held:
     """A run held within one transaction, and what is changed in it."""
 
@@ -111,10 +119,18 @@ class Control:
         return letters[0]
 
     async def answer(
-        self, run: str, caller: str, number: int, *, approved: bool, reason: str = "", command_hash: str | None = None
-    ) -> Letter:
+        self,
+        run: str,
+        caller: str,
+        number: int,
+        *,
+        approved: bool,
+        reason: str = "",
+        command_hash: str | None = None,
+        key: str | None = None,
+    ) -> Answered:
         """A person's yes or no to one question. Conflict when it is final, or when it is about another command."""
-        settled: list[Letter] = []
+        done: list[Answered] = []
 
         def settle(body: Mapping[str, Any]) -> Mapping[str, Any]:
             if "command" not in body:
@@ -128,14 +144,20 @@ class Control:
 
         def write(held: _Held) -> None:
             held.must_live()
-            letter = self._records.inbox.amend(held.connection, run, number, settle)
-            if letter is None:
+            inbox = self._records.inbox
+            said = {"number": number, "approved": approved, "reason": reason}
+            answer, fresh = inbox.write(held.connection, run, "approval_response", said, key=_own(key))
+            about = int(answer.body.get("number", number))
+            question = inbox.amend(held.connection, run, about, settle if fresh else dict)
+            if question is None:
                 raise NotFound("there is no such question", where="number")
-            settled.append(letter)
-            held.change({"waiting": None})
+            done.append(Answered(question, answer))
+            if fresh:
+                held.tell(f"said:{answer.number}", "run_instruction_submitted", _told_answer(done[0]))
+                held.change({"waiting": None})
 
         await self._do(run, caller, write, unparks=True)
-        return settled[0]
+        return done[0]
 
     async def stop_command(self, run: str, caller: str) -> Changed:
         """End what runs now, and nothing else: the agent is told that it was interrupted."""
@@ -176,6 +198,18 @@ def checked_reason(reason: str | None, default: str) -> str:
     if not 1 <= len(trimmed) <= LONGEST_REASON:
         raise Invalid(f"reason has 1 to {LONGEST_REASON} characters", where="reason")
     return trimmed
+
+
+def _told_answer(answered: Answered) -> Mapping[str, Any]:
+    answer, question = answered.answer, answered.question
+    return {
+        "instructionId": str(answer.number),
+        "instructionKind": answer.kind,
+        "instructionContent": answer.body["reason"] or None,
+        "command": question.body["command"],
+        "approvalStatus": question.body["status"],
+        "approvalId": str(question.number),
+    }
 
 
 def _own(key: str | None) -> str | None:

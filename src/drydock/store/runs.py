@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from drydock.errors import NotFound
@@ -33,6 +33,15 @@ class OverQuota:
     which: str
     """concurrent, per_minute or per_day."""
     limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """How much of each quota a caller has used up."""
+
+    concurrent: int
+    per_minute: int
+    per_day: int
 
 
 class Runs:
@@ -106,6 +115,10 @@ class Runs:
         query = select(runs).where(*wanted).order_by(runs.c.updated_at.desc(), runs.c.id.desc()).limit(limit)
         with self._database.read() as connection:
             return [_run(row) for row in connection.execute(query)]
+
+    def used(self, caller: str, now: datetime) -> Used:
+        with self._database.read() as connection:
+            return Used(*(_count(connection, counted) for counted in _counted(caller, now)))
 
     def living(self) -> Sequence[Run]:
         """Those that have not ended, oldest first: what a start looks through."""
@@ -183,18 +196,25 @@ def _earlier(connection: Connection, run: Run) -> Run | None:
 
 
 def _over(connection: Connection, run: Run, quota: Quota) -> OverQuota | None:
-    mine = runs.c.caller == run.caller
-    checks = (
-        ("concurrent", quota.concurrent, and_(mine, runs.c.ended_at.is_(None))),
-        ("per_minute", quota.per_minute, and_(mine, runs.c.created_at > run.created_at - timedelta(seconds=60))),
-        ("per_day", quota.per_day, and_(mine, runs.c.created_at > run.created_at - timedelta(days=1))),
-    )
-    for which, limit, counted in checks:
-        if limit is not None:
-            count = connection.scalar(select(func.count()).select_from(runs).where(counted)) or 0
-            if count >= limit:
-                return OverQuota(which, limit)
+    limits = (("concurrent", quota.concurrent), ("per_minute", quota.per_minute), ("per_day", quota.per_day))
+    for (which, limit), counted in zip(limits, _counted(run.caller, run.created_at), strict=True):
+        if limit is not None and _count(connection, counted) >= limit:
+            return OverQuota(which, limit)
     return None
+
+
+def _counted(caller: str, now: datetime) -> Sequence[ColumnElement[bool]]:
+    """Which runs each quota counts, in the order in which they are asked."""
+    mine = runs.c.caller == caller
+    return (
+        and_(mine, runs.c.ended_at.is_(None)),
+        and_(mine, runs.c.created_at > now - timedelta(seconds=60)),
+        and_(mine, runs.c.created_at > now - timedelta(days=1)),
+    )
+
+
+def _count(connection: Connection, counted: ColumnElement[bool]) -> int:
+    return connection.scalar(select(func.count()).select_from(runs).where(counted)) or 0
 
 
 def _values(run: Run) -> dict[str, Any]:

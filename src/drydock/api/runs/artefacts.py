@@ -41,7 +41,7 @@ class ArtefactDoors:
     async def page(self, call: Call) -> None:
         run = await find_run(self._records, call)
         found = [name for name in NAMES if await asyncio.to_thread(self._artefacts.get, run, name) is not None]
-        listed = [{"name": name, "url": f"/v1/runs/{run.id}/artifacts/{name}"} for name in found]
+        listed = [{"name": name, "url": f"{call.path}/{name}"} for name in found]
         await call.reply(json_reply(200, {"artifacts": listed}))
 
     async def artefact(self, call: Call) -> None:

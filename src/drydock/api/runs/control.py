@@ -80,7 +80,7 @@ class ControlDoors:
         if not NUMBER.fullmatch(number):
             raise NotFound("there is no such question", where="number")
         run = await find_run(self._records, call)
-        letter = await self._control.answer(
+        answered = await self._control.answer(
             run.id,
             run.caller,
             int(number),
@@ -88,7 +88,7 @@ class ControlDoors:
             reason=checked_reason(fields.string("reason"), ""),
             command_hash=fields.string("hash"),
         )
-        await call.reply(json_reply(200, approval(letter)))
+        await call.reply(json_reply(200, approval(answered.question)))
 
     async def _fields(self, call: Call, *known: str) -> Fields:
         """An empty body counts as an empty object."""

@@ -18,7 +18,7 @@ from drydock.api.guard import Guard
 from drydock.api.router import Router
 from drydock.api.runs.orders import RunOrders
 from drydock.api.runs.render import event, render, summary, waiting
-from drydock.api.runs.stream import frames, send, until_gone
+from drydock.api.runs.stream import STREAM, frames, send, until_ended
 from drydock.api.text import parse, write
 from drydock.errors import Invalid, NotFound
 from drydock.run.admission import Admission
@@ -27,7 +27,6 @@ from drydock.run.records import Records
 from drydock.store.run import Run, Status
 
 STATUSES: tuple[Status, ...] = get_args(Status)
-STREAM = "text/event-stream"
 TOKEN = b"x-forge-token"
 """What the repository's forge wants to see of whoever clones and pushes. In no body, so in no record."""
 MOST_EVENTS = 1000
@@ -59,7 +58,7 @@ class RunDoors:
             call.extra.append((b"idempotency-replayed", b"true"))
         if STREAM in (call.header(b"accept") or ""):
             return await self._stream(call, started.run, 0)
-        run = await self._end_of(call, started.run) if wait else started.run
+        run = await until_ended(call, self._records, started.run) if wait else started.run
         location = [(b"location", f"/v1/runs/{run.id}".encode())]
         await call.reply(json_reply(200 if run.ended else 202, render(run), location))
 
@@ -154,16 +153,6 @@ class RunDoors:
             for run in found
             if (shown := waiting(run.control.get("waiting"))) is not None
         ]
-
-    async def _end_of(self, call: Call, run: Run) -> Run:
-        """As it has ended. A caller who hangs up stops nothing."""
-        waiting = asyncio.ensure_future(self._until_ended(run))
-        await until_gone(call, waiting)
-        return await asyncio.to_thread(self._records.runs.get, run.id) or run
-
-    async def _until_ended(self, run: Run) -> None:
-        async for _ in frames(self._records.followers, run.id, 0):
-            pass
 
     async def _stream(self, call: Call, run: Run, after: int) -> None:
         await begin_stream(call)

@@ -13,10 +13,12 @@ from drydock.api.executions.events import PING
 from drydock.api.executions.render import moment
 from drydock.api.text import write
 from drydock.run.ending import TERMINAL
+from drydock.run.records import Records
 from drydock.store.followers import Followers, TooSlow
-from drydock.store.run import Event
+from drydock.store.run import Event, Run
 
 REMEMBERED = 2048
+STREAM = "text/event-stream"
 Frame = Callable[[Event], bytes]
 
 
@@ -66,6 +68,17 @@ async def send(call: Call, events: AsyncIterator[bytes]) -> None:
     await until_gone(call, writing)
     if not writing.cancelled():
         writing.result()
+
+
+async def until_ended(call: Call, records: Records, run: Run) -> Run:
+    """As it has ended. A caller who hangs up stops nothing."""
+    await until_gone(call, asyncio.ensure_future(_to_the_end(records, run)))
+    return await asyncio.to_thread(records.runs.get, run.id) or run
+
+
+async def _to_the_end(records: Records, run: Run) -> None:
+    async for _ in frames(records.followers, run.id, 0):
+        pass
 
 
 async def until_gone(call: Call, task: asyncio.Future[Any]) -> None:
