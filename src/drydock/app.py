@@ -59,7 +59,7 @@ from drydock.observe.metrics import Metrics
 from drydock.run.parts import Makes
 from drydock.run.phases.makes import RealParts
 from drydock.run.room import RunRoom
-from drydock.run_joints import name_of, open_room, quota, quota_of
+from drydock.run_joints import name_of, open_room, open_turns, quota, quota_of
 from drydock.settings import Settings, is_secret
 from drydock.store.database import Database, connect
 from drydock.store.executions import Executions
@@ -207,7 +207,8 @@ class App:
             asks = RunOrders(settings, quota(settings), self.models if self._real else None)
             RunDoors(self.runs.records, self.runs.admission, asks, settings.body_limit).mount(router, guard)
             ControlDoors(self.runs.records, self.runs.control, settings.body_limit).mount(router, guard)
-            ArtefactDoors(self.runs.records).mount(router, guard)
+            turns = open_turns(settings, self.runs.records, lambda: executor.yard)
+            ArtefactDoors(self.runs.records, turns).mount(router, guard)
         await self.runs.open()
         if not self._serves_runs:
             return None

@@ -16,6 +16,7 @@ from drydock.box.limits import Limits
 from drydock.box.yard import Yard
 from drydock.egress.grants import PackagesGrant
 from drydock.errors import Unavailable
+from drydock.forge.git.repository import Terms
 from drydock.observe.log import Log
 from drydock.packages.failed import InstallFailed
 from drydock.packages.index import Indexes
@@ -23,7 +24,9 @@ from drydock.packages.wanted import ECOSYSTEMS
 from drydock.run.berth import Guard
 from drydock.run.engine import DbosEngine
 from drydock.run.parts import Makes
+from drydock.run.records import Records
 from drydock.run.room import RunRoom, folder_of
+from drydock.run.turns import Turns
 from drydock.run.workspace import Workspace
 from drydock.settings import Settings
 from drydock.store.database import Database
@@ -55,6 +58,11 @@ def open_room(
         return open_sealer(settings.data, settings.secrets_key)
 
     return RunRoom(name, database, objects, engine, makes, workspaces, log, sealer=sealer, carries=carries)
+
+
+def open_turns(settings: Settings, records: Records, yard: Callable[[], Yard | None]) -> Turns:
+    boxes = Workspaces(settings, records.objects, yard)
+    return Turns(records, boxes.open_box, lambda: Terms.of(settings, boxes.yard()), settings.data / "runs")
 
 
 def at_once(settings: Settings) -> int:
@@ -119,7 +127,7 @@ class Workspaces:
             run.epoch,
             folder_of(self._settings.data, run),
             self._objects,
-            self._open_box,
+            self.open_box,
             most_bytes=self._settings.run_snapshot,
             may_freeze=lambda: sum(each.frozen for each in self._open) < self._settings.frozen_boxes,
             guard=guard,
@@ -140,9 +148,12 @@ class Workspaces:
                 continue  # this host knows no index for it: nothing of it is granted
         return found
 
-    async def _open_box(self, home: Path, restore: Path | None, doors: Mapping[int, Handler]) -> HeldBox:
+    def yard(self) -> Yard:
         yard = self._yard()
         if yard is None:
             raise Unavailable("runs need a box, and this server's isolation has none to hold")
+        return yard
+
+    async def open_box(self, home: Path, restore: Path | None, doors: Mapping[int, Handler]) -> HeldBox:
         disk = self._settings.run_disk
-        return await HeldBox.open(yard, home, self._limits, disk_bytes=disk, doors=doors, restore=restore)
+        return await HeldBox.open(self.yard(), home, self._limits, disk_bytes=disk, doors=doors, restore=restore)

@@ -17,6 +17,7 @@
     ending.py     how a run ends, once
     logs.py       what its commands wrote, out of the journal
     artefacts.py  what a run leaves to be taken away; patch.py its patch, one file at a time
+    turns.py      what one of its turns has changed, made from snapshots when it is asked for
     keeper.py     takes up what nothing carries, and brings parked questions to their end
     workspace.py  the held box of one run, and the snapshots that outlive it
     berth.py      one box of a run; site.py programs in it

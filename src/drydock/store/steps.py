@@ -57,7 +57,8 @@ class Steps:
         return {step.name: step.result for step in self.all(run) if step.ended}
 
     def all(self, run: str) -> Sequence[Step]:
-        """Those too in which somebody died."""
+        """As they were begun, those too in which somebody died."""
         query = select(steps.c.name, steps.c.ended_at, steps.c.result).where(steps.c.run == run)
+        query = query.order_by(steps.c.began_at)
         with self._database.read() as connection:
             return [Step(row.name, row.ended_at is not None, row.result) for row in connection.execute(query)]

@@ -67,7 +67,7 @@ class RunDoors:
 
     async def page(self, call: Call) -> None:
         query = query_of(call)
-        limit = _number(query, "limit", "30", 1, 100)
+        limit = number(query, "limit", "30", 1, 100)
         status = [each for each in query.get("status", "").split(",") if each]
         if unknown := [each for each in status if each not in STATUSES]:
             raise Invalid(f"{unknown[0]!r:.40} is no status", where="status", hint=f"Any of: {', '.join(STATUSES)}.")
@@ -93,7 +93,7 @@ class RunDoors:
         if not NUMBER.fullmatch(after):
             raise Invalid("the number of the last event seen must be a whole number", where="Last-Event-ID")
         if (call.header(b"accept") or "").startswith("application/json"):
-            limit = _number(query, "limit", "100", 1, MOST_EVENTS)
+            limit = number(query, "limit", "100", 1, MOST_EVENTS)
             found = await asyncio.to_thread(self._records.journal.read, run.id, int(after), limit)
             return await call.reply(json_reply(200, {"events": [event(each) for each in found]}))
         if run.ended and int(after) >= run.last_seq and await self._is_told(run):
@@ -106,8 +106,8 @@ class RunDoors:
         return bool(last) and last[0].type in TERMINAL
 
     async def _search(self, call: Call, run: Run, query: Mapping[str, str]) -> None:
-        limit = _number(query, "limit", "100", 1, MOST_EVENTS)
-        before = _number(query, "before", "0", 0, 10**9) or None
+        limit = number(query, "limit", "100", 1, MOST_EVENTS)
+        before = number(query, "before", "0", 0, 10**9) or None
         found = await asyncio.to_thread(
             lambda: self._records.journal.search(
                 run.id,
@@ -172,7 +172,7 @@ async def find_run(records: Records, call: Call) -> Run:
     return found
 
 
-def _number(query: Mapping[str, str], name: str, default: str, least: int, most: int) -> int:
+def number(query: Mapping[str, str], name: str, default: str, least: int, most: int) -> int:
     text = query.get(name) or default
     if not NUMBER.fullmatch(text) or not least <= int(text) <= most:
         raise Invalid(f"{name} must be a whole number from {least} to {most}", where=name)

@@ -232,9 +232,14 @@ RUNS: Json = {
     "/v1/runs/{id}/diff": {
         "get": {
             "operationId": "get_diff",
-            "summary": "What the run changed, as a patch.",
-            "parameters": [ID, parameter("path", "query", "Of this file alone.", TEXT)],
-            "responses": {"200": answer("It.", TEXT, "text/x-diff"), **errors(*GUARDED, NotFound)},
+            "summary": "What the run changed, or has changed so far, as a patch.",
+            "parameters": [
+                ID,
+                parameter("turn", "query", "Of this turn alone, as `agentStep` of the events counts; 0 is all.", COUNT),
+                parameter("path", "query", "Of this file alone.", TEXT),
+                parameter("ignore_space", "query", "Without what changed in white space alone.", FLAG),
+            ],
+            "responses": {"200": answer("It.", TEXT, "text/x-diff"), **errors(*GUARDED, Invalid, NotFound)},
         }
     },
     "/v1/runs/{id}/artifacts": {

@@ -144,13 +144,17 @@ def approve(run: str, yes: bool, reason: str | None, as_json: bool, url: str, ke
 
 @runs.command()
 @click.argument("run")
+@click.option("--turn", type=click.IntRange(1), help="Of this turn alone, as `step` of the log counts them.")
 @click.option("--file", "path", help="Of this file alone.")
 @click.option("--ignore-space", is_flag=True, help="Without what changed in white space alone; not to be applied.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as one JSON object.")
 @at_server
-def diff(run: str, path: str | None, ignore_space: bool, as_json: bool, url: str, key: str | None) -> None:
-    """Print what a run changed, as a patch for `git apply`."""
-    patch = RunCalls(Server(url, key)).diff(run, path=path, ignore_space="true" if ignore_space else None)
+def diff(
+    run: str, turn: int | None, path: str | None, ignore_space: bool, as_json: bool, url: str, key: str | None
+) -> None:
+    """Print what a run changed, or has changed so far, as a patch for `git apply`."""
+    told = {"turn": turn, "path": path, "ignore_space": "true" if ignore_space else None}
+    patch = RunCalls(Server(url, key)).diff(run, **told)
     if as_json:
         return _print({"run": run, "path": path, "diff": patch.decode("utf-8", "replace")})
     if sys.stdout.isatty():

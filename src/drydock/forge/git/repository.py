@@ -190,7 +190,7 @@ class Repository:
             raise Invalid("a commit has a message, without NUL", where="message")
         if at.tzinfo is None:
             raise Invalid("a commit's time has a zone", where="at")
-        date = f"{int(at.timestamp())} {at.strftime('%z')[:5]}"
+        date = f"@{int(at.timestamp())} {at.strftime('%z')[:5]}"
         env = {
             f"GIT_{who}_{what}": value
             for who in ("AUTHOR", "COMMITTER")
