@@ -35,6 +35,7 @@ from drydock.api.router import Router
 from drydock.api.running import Running
 from drydock.api.runs.artefacts import ArtefactDoors
 from drydock.api.runs.control import ControlDoors
+from drydock.api.runs.diff import DiffDoor
 from drydock.api.runs.doors import RunDoors
 from drydock.api.runs.openapi import RUNS
 from drydock.api.runs.orders import RunOrders
@@ -207,8 +208,9 @@ class App:
             asks = RunOrders(settings, quota(settings), self.models if self._real else None)
             RunDoors(self.runs.records, self.runs.admission, asks, settings.body_limit).mount(router, guard)
             ControlDoors(self.runs.records, self.runs.control, settings.body_limit).mount(router, guard)
+            ArtefactDoors(self.runs.records).mount(router, guard)
             turns = open_turns(settings, self.runs.records, lambda: executor.yard)
-            ArtefactDoors(self.runs.records, turns).mount(router, guard)
+            DiffDoor(self.runs.records, turns).mount(router, guard)
         await self.runs.open()
         if not self._serves_runs:
             return None

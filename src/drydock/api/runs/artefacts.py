@@ -1,50 +1,26 @@
-"""The routes by which what a run has made is taken away: its artefacts and its diff."""
+"""The routes by which what a run has made is taken away: its artefacts."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 
 from drydock.api.call import Call, Reply, json_reply
-from drydock.api.executions.doors import FILE_HEADERS, query_of
+from drydock.api.executions.doors import FILE_HEADERS
 from drydock.api.guard import Guard
 from drydock.api.router import Router
-from drydock.api.runs.doors import find_run, number
-from drydock.errors import Invalid, NotFound
+from drydock.api.runs.doors import find_run
+from drydock.errors import NotFound
 from drydock.run.artefacts import NAMES, Artefacts, kind_of
-from drydock.run.patch import of_file
 from drydock.run.records import Records
-from drydock.run.turns import Turns
-
-DIFF = b"text/x-diff; charset=utf-8"
 
 
 class ArtefactDoors:
-    def __init__(self, records: Records, turns: Turns) -> None:
-        self._records, self._artefacts, self._turns = records, Artefacts(records), turns
+    def __init__(self, records: Records) -> None:
+        self._records, self._artefacts = records, Artefacts(records)
 
     def mount(self, router: Router, guard: Guard) -> None:
-        router.add("GET", "/v1/runs/{id}/diff", guard.door("native", self.diff))
         router.add("GET", "/v1/runs/{id}/artifacts", guard.door("native", self.page))
         router.add("GET", "/v1/runs/{id}/artifacts/{name}", guard.door("native", self.artefact))
-
-    async def diff(self, call: Call) -> None:
-        """Whole or of one turn, with or without what changed in white space alone, of all files or of one. A run that
-        has not ended shows what it has changed so far."""
-        run = await find_run(self._records, call)
-        query = query_of(call)
-        turn = number(query, "turn", "0", 0, 10**6) or None
-        ignore_space = _flag(query, "ignore_space")
-        if run.ended and turn is None and not ignore_space:
-            patch = await asyncio.to_thread(self._artefacts.patch, run)
-        else:
-            patch = await self._turns.diff(run, turn, ignore_space=ignore_space)
-        if (path := query.get("path")) is not None:
-            part = await asyncio.to_thread(of_file, patch.decode("utf-8", "surrogateescape"), path)
-            if part is None:
-                raise NotFound("the run's diff does not touch this file", where="path")
-            patch = part.encode("utf-8", "surrogateescape")
-        await call.reply(Reply(200, patch, DIFF, FILE_HEADERS))
 
     async def page(self, call: Call) -> None:
         run = await find_run(self._records, call)
@@ -61,10 +37,3 @@ class ArtefactDoors:
         name = call.params["name"]
         headers = [(b"content-disposition", f'attachment; filename="{name}"'.encode()), *FILE_HEADERS]
         await call.reply(Reply(200, data, kind_of(name).encode(), headers))
-
-
-def _flag(query: Mapping[str, str], name: str) -> bool:
-    value = query.get(name, "false")
-    if value not in ("true", "false"):
-        raise Invalid(f"{name} is true or false", where=name)
-    return value == "true"
