@@ -46,8 +46,9 @@ class _Place:
 
 
 class Pool:
-    def __init__(self, yard: Yard, places: int) -> None:
-        self._yard, self._log = yard, yard.log
+    def __init__(self, yard: Yard, places: int, name: str = "slot") -> None:
+        """`name` is that of its control groups; pools of one yard need one each."""
+        self._yard, self._log, self._name = yard, yard.log, name
         self._places = [_Place(number, yard.uids.reserve()) for number in range(places)]
         self._parked: deque[_Place] = deque()
         self._waiting: deque[asyncio.Future[_Place]] = deque()
@@ -227,7 +228,7 @@ class Pool:
             await place.slot.close()
         place.slot = Slot(
             self._yard,
-            self._yard.group(f"slot-{place.number}"),
+            self._yard.group(f"{self._name}-{place.number}"),
             place.uid,
             self._yard.limits,
             on_message=lambda message, fds: self._on_message(place, message, fds),

@@ -166,16 +166,19 @@ class BoxedExecutor:
     ) -> ExecutionResult:
         """The program starts once all that it requires is there; installing has as long as the program has."""
         assert self._packages is not None, "the executor is not open"
-        if (request.isolation or self.isolation) == "process":
+        isolation = request.isolation or self.isolation
+        if isolation == "process":
             raise Unavailable("packages need a box to be mounted in, and isolation `process` has none", hint=TO_BOX)
         within_s = request.timeout_ms / 1000
+        assert self._tiers is not None, "the executor is not open"
+        await self._tiers.get(isolation)  # installers too run behind walls that have been proved
         try:
             async with self._packages.provide(
                 wanted,
                 within_s=within_s,
                 stop=stop,
                 on_line=on_progress or (lambda line: None),
-                install=(request.isolation or self.isolation) == "box",
+                isolation=isolation,
             ) as provided:
                 result = await self._execute(request, stop, on_output, provided.layers)
                 return replace(result, packages=provided.report)

@@ -7,6 +7,7 @@
     python.py        uv: what it is told in the box, and how its lock is read
     npm.py           npm: the same
     tools.py         uv's program, as a layer of its own
+    bench.py         where an installer works: a held box, or gVisor
     build.py         one installation: a box, a relay on its door, an installer, a tree carried out
     builds.py        each of them once at a time, for as long as anybody waits for it
     failed.py        why one did not come about

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from drydock.box.held import HeldBox
-from drydock.box.held_program import HeldProgram
 from drydock.box.program import HOME, TMP, Layer, Program
+from drydock.box.running import Outcome
 from drydock.egress.grants import Ecosystem, FileGrant, PackagesGrant
 from drydock.packages import specifiers
+from drydock.packages.bench import Bench
 from drydock.packages.failed import InstallFailed
 from drydock.packages.wanted import Wanted
 
@@ -72,7 +72,7 @@ class Installer(Protocol):
 
     def tools(self) -> Sequence[Layer]: ...
 
-    async def install(self, box: HeldBox, wanted: Wanted, shown: Shown) -> Lock:
+    async def install(self, bench: Bench, wanted: Wanted, shown: Shown) -> Lock:
         """InstallFailed with the installer's own words."""
         ...
 
@@ -82,20 +82,19 @@ def asked(wanted: Wanted) -> list[str]:
     return [specifiers.by_relay(entry, RELAY) for entry in wanted.requirements]
 
 
-async def run(box: HeldBox, shown: Shown, step: str, program: Program) -> HeldProgram:
+async def run(bench: Bench, shown: Shown, step: str, program: Program, *, keep: bool = False) -> Outcome:
     """One program of the installer's, to its end; InstallFailed if that is not a good one."""
-    held = await box.start(program)
     rest = ""
-    try:
-        async for piece in held.output.follow():
-            if piece.stream == "stderr":
-                *lines, rest = (rest + shown.text(piece.data)).split("\n")
-                for line in filter(str.strip, lines):
-                    shown.line(line.strip())
-    finally:
-        held.stop("cancelled")  # nothing happens if it has ended
-    ended = held.ended.result()
+
+    def hear(data: bytes) -> None:
+        nonlocal rest
+        *lines, rest = (rest + shown.text(data)).split("\n")
+        for line in filter(str.strip, lines):
+            shown.line(line.strip())
+
+    outcome = await bench.run(program, hear, keep=keep)
+    ended = outcome.ended
     if ended.reason != "completed":
         why = WHY.get(ended.reason) or ended.detail or f"the installer ended with {ended.signal or ended.exit_code}"
-        raise InstallFailed(f"{step}: {why}", shown.text(held.stderr()))
-    return held
+        raise InstallFailed(f"{step}: {why}", shown.text(outcome.stderr))
+    return outcome

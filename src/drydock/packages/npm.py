@@ -6,9 +6,9 @@ import json
 import os
 from collections.abc import Sequence
 
-from drydock.box.held import HeldBox
 from drydock.box.program import HOME, WORK, Layer, Program
 from drydock.egress.grants import Ecosystem
+from drydock.packages.bench import Bench
 from drydock.packages.failed import InstallFailed
 from drydock.packages.installer import ENV, RELAY, Lock, Shown, asked, run
 from drydock.packages.wanted import Wanted
@@ -47,7 +47,7 @@ class Npm:
     def tools(self) -> Sequence[Layer]:
         return []
 
-    async def install(self, box: HeldBox, wanted: Wanted, shown: Shown) -> Lock:
+    async def install(self, bench: Bench, wanted: Wanted, shown: Shown) -> Lock:
         npm = next((path for path in PLACES if os.access(path, os.X_OK)), None)
         if npm is None:
             raise InstallFailed("npm is not installed on this server; an operator adds it: apt-get install npm")
@@ -55,8 +55,8 @@ class Npm:
         argv = ["/bin/sh", "-c", '"$@" >&2 && exec /bin/cat package-lock.json', "sh", npm, "install", *FLAGS]
         files = {f"{WORK}/tree/package.json": MANIFEST}
         program = Program([*argv, "--", *asked(wanted)], files=files, env=ENV, cwd="tree")
-        done = await run(box, shown, "the packages cannot be installed", program)
-        return read_lock(done.stdout())
+        done = await run(bench, shown, "the packages cannot be installed", program, keep=True)
+        return read_lock(done.stdout)
 
 
 def read_lock(text: bytes) -> Lock:

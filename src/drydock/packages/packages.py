@@ -12,6 +12,7 @@ from pathlib import Path
 
 from drydock.box.program import Layer
 from drydock.box.stop import Stop
+from drydock.box.tier import Isolation
 from drydock.box.yard import Yard
 from drydock.egress.grants import Ecosystem, PackagesGrant
 from drydock.observe.log import Log
@@ -46,7 +47,7 @@ class Packages:
         """`versions` are those of the languages that are installed."""
         self._offline = settings.offline
         self.allows_urls = settings.allow_url_requirements
-        self._installs = settings.isolation == "box"
+        self._isolation: Isolation = settings.isolation
         self._log = log
         self._folder = settings.data.resolve() / "packages"
         self.indexes = Indexes(settings)
@@ -71,15 +72,15 @@ class Packages:
 
     @asynccontextmanager
     async def provide(
-        self, wanted: Wanted, *, within_s: float, stop: Stop, on_line: OnLine, install: bool = True
+        self, wanted: Wanted, *, within_s: float, stop: Stop, on_line: OnLine, isolation: Isolation
     ) -> AsyncIterator[Provided]:
         """What to mount, which stays for as long as this is open. InstallFailed, or Stopped.
 
-        Without `install` only what is there: installers run in boxes, and a request may have asked for more than that.
+        What is not there yet is installed behind walls of this `isolation`, never of a weaker one.
         """
         began = time.monotonic()
         try:
-            tree, hit = await self._take(wanted, within_s, stop, on_line, install)
+            tree, hit = await self._take(wanted, within_s, stop, on_line, isolation)
         except InstallFailed as failed:
             failed.time_ms = int((time.monotonic() - began) * 1000)
             raise
@@ -93,18 +94,18 @@ class Packages:
     async def create(self, name: Name, wanted: Wanted, *, within_s: float, stop: Stop) -> tuple[Environment, bool]:
         """An environment of exactly this list, and whether there was one of that name. InstallFailed, or Stopped."""
         existed = self.environments.find(name) is not None
-        tree, _ = await self._obtain(wanted, within_s, stop, lambda line: None, True)
+        tree, _ = await self._obtain(wanted, within_s, stop, lambda line: None, self._isolation)
         made = self._put(name, tree, wanted)
         self.layers.give_back(tree)
         return made, existed
 
     async def _take(
-        self, wanted: Wanted, within_s: float, stop: Stop, on_line: OnLine, install: bool
+        self, wanted: Wanted, within_s: float, stop: Stop, on_line: OnLine, isolation: Isolation
     ) -> tuple[Tree, bool]:
         """The layer, taken, and whether it was there."""
         name = wanted.environment
         if name is None:
-            return await self._obtain(wanted, within_s, stop, on_line, install)
+            return await self._obtain(wanted, within_s, stop, on_line, isolation)
         until = time.monotonic() + within_s
         while True:
             found = self.environments.find(name)
@@ -112,7 +113,7 @@ class Packages:
             if tree is not None:
                 return self.layers.take(tree), True
             extended = _extended(found, wanted)
-            tree, hit = await self._obtain(extended, until - time.monotonic(), stop, on_line, install)
+            tree, hit = await self._obtain(extended, until - time.monotonic(), stop, on_line, isolation)
             if self.environments.find(name) is found:
                 self._put(name, tree, extended)
                 return tree, hit
@@ -132,7 +133,7 @@ class Packages:
         return self.environments.put(name, tree, wanted.requirements, installer.runtime, installer.version)
 
     async def _obtain(
-        self, wanted: Wanted, within_s: float, stop: Stop, on_line: OnLine, install: bool
+        self, wanted: Wanted, within_s: float, stop: Stop, on_line: OnLine, isolation: Isolation
     ) -> tuple[Tree, bool]:
         """The layer of a list, taken, and whether it was there."""
         installer = self._installers[wanted.ecosystem]
@@ -146,28 +147,33 @@ class Packages:
         if known is not None:
             return self.layers.take(known), True
         missing = ", ".join(wanted.requirements)
-        if not (install and self._installs):
-            raise InstallFailed(
-                f"installers run in plain boxes, which this isolation rules out, and there is no layer of {missing}; "
-                "where the server gives `box`, install them by a named environment first"
-            )
+        if isolation == "process":
+            raise InstallFailed(f"installers run in boxes, which isolation `process` has none of; missing: {missing}")
         if self._offline:
             raise InstallFailed(f"this server installs nothing (DRYDOCK_OFFLINE) and has no layer of {missing}")
         on_line(f"installing {', '.join(wanted.requirements)}")
         tree = await self._builds.wait(
             key,
-            lambda say: self._build(installer, wanted, grant, key, say),
+            lambda say: self._build(installer, wanted, grant, key, say, isolation),
             within_s=within_s,
             stop=stop,
             on_line=on_line,
         )
         return tree, False
 
-    async def _build(self, installer: Installer, wanted: Wanted, grant: PackagesGrant, key: str, say: OnLine) -> Tree:
+    async def _build(
+        self,
+        installer: Installer,
+        wanted: Wanted,
+        grant: PackagesGrant,
+        key: str,
+        say: OnLine,
+        isolation: Isolation,
+    ) -> Tree:
         folder = self.layers.room()
         began = time.monotonic()
         try:
-            built = await self._builder.build(installer, wanted, grant, folder, say)
+            built = await self._builder.build(installer, wanted, grant, folder, say, isolation)
         except BaseException:
             if folder.exists():
                 self.layers.discard(folder)

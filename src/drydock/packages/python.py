@@ -6,11 +6,11 @@ import platform
 import re
 from collections.abc import Sequence
 
-from drydock.box.held import HeldBox
 from drydock.box.program import HOME, WORK, Layer, Program
 from drydock.box.yard import Yard
 from drydock.egress.grants import Ecosystem
 from drydock.packages import tools
+from drydock.packages.bench import Bench
 from drydock.packages.installer import ENV, RELAY, Lock, Shown, asked, run
 from drydock.packages.wanted import Wanted
 
@@ -49,13 +49,14 @@ class Python:
     def tools(self) -> Sequence[Layer]:
         return [tools.uv_layer(self._store)]
 
-    async def install(self, box: HeldBox, wanted: Wanted, shown: Shown) -> Lock:
+    async def install(self, bench: Bench, wanted: Wanted, shown: Shown) -> Lock:
         resolve = Program([*COMPILE, "--python", self._python, "-"], env=UV_ENV, stdin=_lines(asked(wanted)))
-        text = (await run(box, shown, "the requirements cannot be resolved", resolve)).stdout()
+        text = (await run(bench, shown, "the requirements cannot be resolved", resolve)).stdout
         # An index that tells no hashes has none to require.
         strict = ["--require-hashes"] if b"--hash=" in text else []
         argv = [*INSTALL, *strict, "--python", self._python, "-r", LOCK]
-        await run(box, shown, "the packages cannot be installed", Program(argv, files={LOCK: text}, env=UV_ENV))
+        program = Program(argv, files={LOCK: text}, env=UV_ENV)
+        await run(bench, shown, "the packages cannot be installed", program, keep=True)
         lock = shown.text(text)
         pins = [f"{name}=={version}" for name, version in _PIN.findall(lock)]
         return Lock(lock, sorted(pins + _DIRECT.findall(lock)))
