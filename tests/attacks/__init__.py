@@ -9,5 +9,5 @@ canaries.py     the planted secrets, and the search for them in every reply
 aids/           what the hostile programs import
 test_rows.py    every row against Drydock
 test_control.py every row against the bare server, where each must succeed
-test_knockouts.py  Drydock with one defence taken out, which the rows must notice
+test_knockouts.py  Drydock with one defence taken out (knockouts.py, package_knockouts.py), which the rows must notice
 """

@@ -6,7 +6,7 @@ import base64
 import os
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -17,7 +17,10 @@ from drydock.box.cgroup import Hierarchy
 from drydock.box.limits import MIB, Limits
 from tests.attacks.canaries import Canaries
 from tests.attacks.listeners import Listeners
+from tests.attacks.row import Row
 from tests.attacks.started import LOWEST_BOX_UID, PER_SLOT, Launch, Started, all_pids, uid_of
+from tests.standins.index import Index
+from tests.standins.wheels import tarball, wheel
 
 AIDS = Path(__file__).with_name("aids") / "aids.py"
 CHECKOUT = Path(__file__).parents[2]
@@ -41,6 +44,8 @@ class Request:
     language: str = "python"
     limit: int = 10
     files: Mapping[str, bytes] = field(default_factory=dict)
+    requires: Sequence[str] = ()
+    index: str = ""
 
     def body(self) -> dict[str, Any]:
         files = {"aids.py": AIDS.read_bytes(), **self.files}
@@ -49,6 +54,8 @@ class Request:
             "language": self.language,
             "timeout_seconds": self.limit,
             "files": {name: base64.b64encode(data).decode() for name, data in files.items()},
+            **({"requirements": list(self.requires)} if self.requires else {}),
+            **({"python_index": self.index} if self.index else {}),
         }
 
 
@@ -58,14 +65,20 @@ class Answer(NamedTuple):
 
 class Arena(Protocol):
     patience: float
+    planted: Planted
 
     def execute(self, request: Request, within: float = 60) -> Answer:
         """AssertionError when no 200 comes in time."""
         ...
 
+    def assert_refused(self, request: Request) -> None:
+        """It is answered by a 400 that says why."""
+        ...
+
     def places(self) -> Mapping[str, str]:
         """What programs may name: HOST_FILE, OPEN_FILE and DATA are paths, TCP, TCP6, UDP and SERVER are ports,
-        ABSTRACT and SOCKET unix addresses."""
+        ABSTRACT and SOCKET unix addresses; TARGET and NODE_TARGET are where packages are put while they are installed,
+        OPEN_INDEX is the address of the index without its login."""
         ...
 
     def await_no_survivors(self, within: float) -> None: ...
@@ -77,6 +90,10 @@ class Arena(Protocol):
     def heard(self) -> bytes: ...
 
     def assert_no_canary_seen(self) -> None: ...
+
+    def assert_nothing_elsewhere(self) -> None:
+        """Nothing that an archive holds under the name of evil lies anywhere but where packages are kept."""
+        ...
 
 
 class Planted:
@@ -99,6 +116,36 @@ class Planted:
             "ANTHROPIC_API_KEY": canaries.new("ANTHROPIC_API_KEY of the server"),
         }
         self.listeners = Listeners(folder / "listening.sock")
+        self.folder = folder
+        self.login = f"buyer:{canaries.new('login of the index')}"
+        user, _, password = self.login.partition(":")
+        canaries.spell("login of the index", self.login)
+        self.index = Index(login=(user, password))
+        self.index.publish(wheel("benign"), tarball("benign"))
+        self._stocked: set[str] = set()
+
+    @property
+    def indexes(self) -> tuple[str, str]:
+        """PyPI's and npm's, login included."""
+        pypi, npm = (url.replace("://", f"://{self.login}@") for url in (self.index.pypi, self.index.npm))
+        return pypi, npm
+
+    def stock(self, row: Row, places: Mapping[str, str]) -> None:
+        """Once for each row."""
+        if row.shelf is None or row.name in self._stocked:
+            return
+        self._stocked.add(row.name)
+        self.index.publish(*row.shelf(places))
+        if row.stock is not None:
+            row.stock(self.index)
+
+    def assert_nothing_elsewhere(self, kept: Sequence[str]) -> None:
+        found = [path for path in self.folder.rglob("*evil*") if not set(path.parts) & set(kept)]
+        assert not found, f"written outside of the packages' own folder: {found}"
+
+    def close(self) -> None:
+        self.listeners.close()
+        self.index.close()
 
     def places(self, port: int) -> dict[str, str]:
         return {
@@ -107,6 +154,7 @@ class Planted:
             "DATA": str(self.data),
             "DATA_FILE": str(self.data / "canary"),
             "SERVER": str(port),
+            "OPEN_INDEX": self.index.pypi,
             **self.listeners.places(),
         }
 
@@ -135,9 +183,11 @@ class Drydock:
     def __init__(self, folder: Path, source: Path | None = None, launch: Launch | None = None, **settings: Any) -> None:
         self.planted = Planted(folder, Canaries())
         token = {"SERVER_AUTH_TOKEN": self.planted.canaries.new("SERVER_AUTH_TOKEN")}
+        pypi, npm = self.planted.indexes
+        packages = {"python_index": pypi, "npm_index": npm, "layer_bytes": 16 * MIB, "build_memory": 192 * MIB}
         if settings.get("isolation") == "gvisor":
             self.patience = 2.0
-        told = {**SMALL, "max_concurrent": 3, **settings}
+        told = {**SMALL, **packages, "max_concurrent": 3, **settings}
         if launch is not None:
             os.chown(self.planted.data, launch.uid, -1)
         self.server = Started(
@@ -161,8 +211,14 @@ class Drydock:
         assert reply.status_code == 200, reply.text
         return Answer(reply.json())
 
+    def assert_refused(self, request: Request) -> None:
+        reply = self.server.client.post("/code/execute", json=request.body())
+        self._watch.look(reply.content)
+        assert reply.status_code == 400, reply.text
+
     def places(self) -> Mapping[str, str]:
-        return self.planted.places(self.server.port)
+        targets = {"TARGET": "/box/work/packages", "NODE_TARGET": "/box/work/tree/node_modules"}
+        return {**self.planted.places(self.server.port), **targets}
 
     def await_no_survivors(self, within: float) -> None:
         self.server.await_idle_processes(self._idle, within)
@@ -185,8 +241,11 @@ class Drydock:
     def assert_no_canary_seen(self) -> None:
         self._watch.assert_nothing()
 
+    def assert_nothing_elsewhere(self) -> None:
+        self.planted.assert_nothing_elsewhere(["layers"])
+
     def close(self) -> None:
-        self.planted.listeners.close()
+        self.planted.close()
         self.server.stop()
 
 
@@ -208,9 +267,12 @@ class BareServer:
         for path in folder.rglob("*"):
             os.chown(path, BARE_UID, BARE_UID, follow_symlinks=False)
         enter = "".join(f"echo $$ > {path}; " for path in self._group.procs_files())
-        guard = f"{enter}ulimit -f 4194304 -c 0; exec unshare --mount --pid --ipc --fork --kill-child --mount-proc "
+        guard = (
+            f"{enter}ulimit -f 4194304; ulimit -c 0; exec unshare --mount --pid --ipc --fork --kill-child --mount-proc "
+        )
         guard += (
-            f"setpriv --reuid {BARE_UID} --regid {BARE_UID} --clear-groups {BARE_PYTHON} {BARE} {self.planted.data}"
+            f"setpriv --reuid {BARE_UID} --regid {BARE_UID} --clear-groups {BARE_PYTHON} {BARE} {self.planted.data} "
+            + " ".join(self.planted.indexes)
         )
         self._process = subprocess.Popen(
             ["/bin/sh", "-c", guard],
@@ -236,8 +298,17 @@ class BareServer:
         assert reply.status_code == 200, reply.text
         return Answer(reply.json())
 
+    def assert_refused(self, request: Request) -> None:
+        """It refuses nothing; what comes of it is searched for secrets first."""
+        self.execute(request, 20)
+        assert not self.heard(), "it asked whomever the requirement named"
+        self.assert_no_canary_seen()
+        raise AssertionError("it was not refused")
+
     def places(self) -> Mapping[str, str]:
-        return self.planted.places(self._port)
+        data = self.planted.data
+        targets = {"TARGET": str(data / "packages"), "NODE_TARGET": str(data / "node_modules")}
+        return {**self.planted.places(self._port), **targets}
 
     def survivors(self) -> int:
         return len([pid for pid in self._group.processes() if pid not in self._own and uid_of(pid) is not None])
@@ -269,9 +340,12 @@ class BareServer:
     def assert_no_canary_seen(self) -> None:
         self._watch.assert_nothing()
 
+    def assert_nothing_elsewhere(self) -> None:
+        self.planted.assert_nothing_elsewhere(["packages", "node_modules"])
+
     def close(self) -> None:
         self._client.close()
-        self.planted.listeners.close()
+        self.planted.close()
         self._group.kill()
         self._process.wait(10)
         if self._process.stdout is not None:

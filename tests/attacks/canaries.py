@@ -25,6 +25,10 @@ class Canaries:
         self._planted[name] = list(_spellings(value.encode()))
         return value
 
+    def spell(self, name: str, value: str) -> None:
+        """Another text in which that secret must not be seen."""
+        self._planted[name] += _spellings(value.encode())
+
     def file(self, path: Path, name: str, mode: int = 0o600) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(self.new(name))

@@ -51,6 +51,7 @@ STAGE = "box/inside/stage.py"
 TENANT = "box/inside/tenant.py"
 ZYGOTE = "box/inside/zygote.py"
 CGROUP = "box/cgroup.py"
+CARRY = "box/carry.py"
 COLLECT = "box/collect.py"
 WALL = "box/wall.py"
 LAUNCH = "box/launch.py"
@@ -168,6 +169,7 @@ KNOCKOUTS = (
             "memory shared out among processes, each of which is modest",
             "memory in files that have no name",
             "memory in System V segments",
+            "a build script that takes four hundred megabytes",
         ],
     ),
     Knockout(
@@ -236,6 +238,7 @@ KNOCKOUTS = (
             "a service on the host's loopback, by IPv4 and IPv6",
             "the server that it runs on",
             "an abstract unix socket of the host, and one in a folder",
+            "a build script that asks services of the host",
         ],
     ),
     Knockout(
@@ -246,7 +249,12 @@ KNOCKOUTS = (
             Edit(WALL, '"--clearenv", ', ""),
             Edit(ZYGOTE, "    os.environ.clear()\n", ""),
         ],
-        ["the environment of every process", "files and variables of the host by node"],
+        [
+            "the environment of every process",
+            "files and variables of the host by node",
+            "a build script that takes the server's secrets and the host's files",
+            "an install script that takes the server's secrets and the host's files",
+        ],
     ),
     Knockout(
         "folders of the host kept out, all but /usr",

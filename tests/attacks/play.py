@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.attacks.arena import Arena, Request
-from tests.attacks.row import BREACH, FINE, HELD, Row, Scene
+from tests.attacks.row import BREACH, FINE, HELD, Row, Scene, filled
 
 ANSWERED = 2.0
 """Another client's print(1) is answered within this many seconds, during an attack and after it (P5)."""
@@ -20,20 +20,26 @@ TWIN_LIMIT = 30
 
 def play_twin(arena: Arena, row: Row) -> None:
     """The harmless use of the same means passes: a wall that lets nothing through proves nothing."""
-    reply = arena.execute(replace(request(arena, row, row.twin), limit=TWIN_LIMIT)).body
+    arena.planted.stock(row, arena.places())
+    asked = replace(request(arena, row, row.twin), limit=TWIN_LIMIT, requires=row.twin_requires, index="")
+    reply = arena.execute(asked).body
     assert FINE in reply["stdout"], reply
     assert reply["status"] == "success", reply
 
 
 def play(arena: Arena, row: Row) -> None:
-    before = _later(arena, row)
+    arena.planted.stock(row, arena.places())
+    for line in row.refused:
+        arena.assert_refused(Request("print('BREACH')", row.language, row.limit, requires=(_filled(arena, line),)))
+    before = _later(arena, row) if row.later_as_before else ""
     with _Victim(arena, row) as victim, _Neighbour(arena, row) as neighbour:
         began = time.monotonic()
         answer = arena.execute(request(arena, row, row.attack), within=row.bound * arena.patience + 1)
         seconds = time.monotonic() - began
     assert seconds <= row.bound * arena.patience, f"answered after {seconds:.2f} s, not within {row.bound}"
     arena.await_no_survivors(IDLE)
-    scene = Scene(row, answer.body, seconds, _later(arena, row), before, arena.heard())
+    later = _later(arena, row)
+    scene = Scene(row, answer.body, seconds, later, before, arena.heard(), list(arena.planted.index.files.asked))
     _judge(scene)
     victim.judge()
     neighbour.judge()
@@ -43,12 +49,17 @@ def play(arena: Arena, row: Row) -> None:
     arena.await_load_0(IDLE)
     assert not scene.listener_heard, f"a listener outside heard {scene.listener_heard!r}"
     arena.assert_no_canary_seen()
+    if row.shelf is not None:
+        arena.assert_nothing_elsewhere()
 
 
 def request(arena: Arena, row: Row, program: str) -> Request:
-    for name, value in arena.places().items():
-        program = program.replace(f"@{name}@", value)
-    return Request(program, row.language, row.limit, dict(row.files))
+    index = _filled(arena, row.index)
+    return Request(_filled(arena, program), row.language, row.limit, dict(row.files), row.requires, index)
+
+
+def _filled(arena: Arena, text: str) -> str:
+    return filled(text, arena.places())
 
 
 def _judge(scene: Scene) -> None:
@@ -67,7 +78,8 @@ def _judge(scene: Scene) -> None:
 def _later(arena: Arena, row: Row) -> str:
     if not row.later:
         return ""
-    reply = arena.execute(request(arena, row, row.later)).body
+    asked = replace(request(arena, row, row.later), requires=row.later_requires, index="")
+    reply = arena.execute(asked).body
     assert reply["status"] == "success", reply
     return str(reply["stdout"])
 
@@ -124,7 +136,7 @@ class _Victim:
         self._thread = threading.Thread(target=self._run, name="victim")
 
     def _run(self) -> None:
-        asked = request(self._arena, self._row, self._row.victim)
+        asked = replace(request(self._arena, self._row, self._row.victim), requires=(), index="")
         try:
             self._reply = self._arena.execute(asked, within=VICTIM_LIMIT).body
         except AssertionError as wrong:

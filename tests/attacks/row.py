@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.standins.index import Asked, Index
+from tests.standins.wheels import Package
+
+Shelf = Callable[[Mapping[str, str]], Sequence[Package]]
+"""What an index has, given what the arena's places are."""
 
 HELD = "HELD"
 FINE = "FINE"
 BREACH = "BREACH"
 COMPLETED = ("completed",)
+
+
+def filled(text: str, places: Mapping[str, str]) -> str:
+    for name, value in places.items():
+        text = text.replace(f"@{name}@", value)
+    return text
 
 
 @dataclass(frozen=True)
@@ -25,6 +37,8 @@ class Scene:
     before: str = ""
     """Output of the same program before the attack."""
     listener_heard: bytes = b""
+    files_asked: Sequence[Asked] = ()
+    """What came to the host of the index's files, which is not the index's own."""
 
     @property
     def out(self) -> str:
@@ -73,6 +87,18 @@ class Row:
     """Aims at parts that only Drydock has; the bare server has no such thing to defeat, knock-outs see to it."""
     shared_kernel: str = ""
     """Why it says nothing of a tier with a kernel of its own, when it does not."""
+    shelf: Shelf | None = None
+    """Packages that the arena's index has for this row; no two rows use one name."""
+    stock: Callable[[Index], None] | None = None
+    """What is wrong with that index, once it has them."""
+    requires: Sequence[str] = ()
+    """What the attack's program requires of the index; and so the other two."""
+    index: str = ""
+    """The index that the attack names instead of the server's."""
+    twin_requires: Sequence[str] = ()
+    later_requires: Sequence[str] = ()
+    refused: Sequence[str] = ()
+    """Requirements, each of which by itself is refused before anything starts."""
     judge: Callable[[Scene], None] | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
 

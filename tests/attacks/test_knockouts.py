@@ -11,9 +11,11 @@ import pytest
 from tests.attacks.arena import Drydock
 from tests.attacks.families import BY_NAME
 from tests.attacks.knockouts import KNOCKOUTS, UIDS, Knockout, copy_without
+from tests.attacks.package_knockouts import PACKAGE_KNOCKOUTS
 from tests.attacks.play import play, play_twin, request
 
 pytestmark = pytest.mark.long
+ALL = (*KNOCKOUTS, *PACKAGE_KNOCKOUTS)
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def weakened(defence: Knockout, tmp_path: Path) -> Iterator[Drydock]:
     try:
         yield arena
     finally:
-        arena.planted.listeners.close()
+        arena.planted.close()
         try:
             arena.server.stop()
         except subprocess.TimeoutExpired:
@@ -35,7 +37,7 @@ def marks(defence: Knockout) -> list[pytest.MarkDecorator]:
     return [pytest.mark.serial] if any(BY_NAME[name].greedy for name in defence.noticed_by) else []
 
 
-@pytest.mark.parametrize("defence", [pytest.param(each, id=each.name, marks=marks(each)) for each in KNOCKOUTS])
+@pytest.mark.parametrize("defence", [pytest.param(each, id=each.name, marks=marks(each)) for each in ALL])
 def test_the_rows_notice_that_it_is_gone(defence: Knockout, weakened: Drydock) -> None:
     for name in defence.noticed_by:
         row = BY_NAME[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -24,7 +25,9 @@ LOST = {
     "every inotify instance that its uid may have": "inotify instances",
 }
 """What works without root and a control group, and the words with which the start and /health say so."""
-SLOW = ("resources", "kill")
+UID = 312_341 + 10 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
+"""Of the first server here. Without root a server has its boxes' uid, by which its processes are told from others."""
+SLOW = ("resources", "kill", "packages")
 HELD = [
     pytest.param(
         row,
@@ -38,7 +41,7 @@ HELD = [
 
 @pytest.fixture(scope="module")
 def dock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drydock]:
-    arena = Drydock(tmp_path_factory.mktemp("unprivileged"), launch=Contained(312_341))
+    arena = Drydock(tmp_path_factory.mktemp("unprivileged"), launch=Contained(UID))
     try:
         yield arena
     finally:
@@ -47,7 +50,7 @@ def dock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drydock]:
 
 @pytest.fixture(scope="module")
 def single(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drydock]:
-    arena = Drydock(tmp_path_factory.mktemp("unprivileged-single"), launch=Contained(312_342), max_concurrent=1)
+    arena = Drydock(tmp_path_factory.mktemp("unprivileged-single"), launch=Contained(UID + 1), max_concurrent=1)
     try:
         yield arena
     finally:
@@ -72,7 +75,7 @@ def test_packages_are_installed_without_root_and_with_few_open_files(tmp_path_fa
     folder = tmp_path_factory.mktemp("shop")
     with Index() as index:
         index.publish(wheel("alpha", "1.5"))
-        arena = Drydock(folder, launch=Contained(312_343, open_files=1024), python_index=index.pypi)
+        arena = Drydock(folder, launch=Contained(UID + 2, open_files=1024), python_index=index.pypi)
         try:
             said = arena.server.run("import alpha; print(alpha.__version__)", requirements=["alpha"])
         finally:

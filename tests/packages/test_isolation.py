@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from tests.packages.shop import Shop
 from tests.packages.test_hostile import IN_TARGET, scripted
@@ -25,7 +26,7 @@ def test_what_a_request_wants_behind_a_second_kernel_is_installed_there(shop: Sh
     told = shop.post("/v1/executions", {**READ, "isolation": "gvisor"}).json()
     assert (told["isolation"], told["packages"]["cache"]) == ("gvisor", "miss"), told
     assert told["stdout"].startswith("Linux version 4.4.0")
-    assert open("/proc/version").read() not in told["stdout"]
+    assert Path("/proc/version").read_text() not in told["stdout"]
     assert shop.post("/v1/executions", ALPHA).json()["stdout"] == "1.5\n"
     there = shop.post("/v1/executions", {**ALPHA, "isolation": "gvisor"}).json()
     assert (there["stdout"], there["isolation"], there["packages"]["cache"]) == ("1.5\n", "gvisor", "hit")

@@ -51,11 +51,15 @@ class House:
 
         return self._runner.run(wait())
 
-    def open(self, work: Work, *, at_once: int = 4, **told: Any) -> RunRoom:
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        return self._runner.get_loop()
+
+    def open(self, work: Work, *, at_once: int = 4, durable: type[DbosEngine] = DbosEngine, **told: Any) -> RunRoom:
         async def make() -> RunRoom:
             beside = URL.create("sqlite", database=str(self._data / "engine.db"))
             address = beside if self.database.is_sqlite else self.database.engine.url
-            engine = DbosEngine(address, "worker-1", at_once)
+            engine = durable(address, "worker-1", at_once)
             log = Log("debug", self.said)
             room = RunRoom(
                 "worker-1", self.database, self.objects, engine, scripted(work), self._workspace, log, **told

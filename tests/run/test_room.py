@@ -11,6 +11,7 @@ import pytest
 
 from drydock.agent.desk import Question
 from drydock.errors import Conflict, NotFound, QuotaReached
+from drydock.run.engine import Carry, DbosEngine
 from drydock.run.parts import Job
 from drydock.store.run import Run
 from drydock.store.runs import Quota
@@ -282,6 +283,57 @@ def test_a_step_in_which_a_worker_died_is_interrupted_or_done_again(house: House
     events = house.until_ended(run)
     assert events[-1].data["result"]["summary"] == "interrupted TURN-1"
     assert counted.done == ["turn-1"]
+
+
+class OpensSlowly(DbosEngine):
+    """As over a database that is far away, or on a machine that is busy."""
+
+    began: asyncio.Event
+    go_on: asyncio.Event
+    opened: bool
+
+    async def open(self, carry: Carry) -> None:
+        type(self).opened = False
+        self.began.set()
+        await self.go_on.wait()
+        await super().open(carry)
+        type(self).opened = True
+
+    async def close(self) -> None:
+        await super().close()
+        type(self).opened = False
+
+
+def test_a_room_that_is_left_while_its_engine_opens_leaves_none_open(house: House) -> None:
+    OpensSlowly.began, OpensSlowly.go_on = asyncio.Event(), asyncio.Event()
+    room = house.open(nothing, durable=OpensSlowly)
+    asked = asyncio.ensure_future(room._engine_open(), loop=house.loop)
+    house.run(OpensSlowly.began.wait())
+    asked.cancel()
+    house.loop.call_soon(OpensSlowly.go_on.set)
+    house.leave()
+    assert not OpensSlowly.opened
+    house.open(nothing)
+    assert kinds(house.until_ended(house.start()))[-1] == "run_completed"
+
+
+def test_an_engine_that_cannot_be_opened_at_first_is_opened_soon_after(house: House) -> None:
+    class FailsOnce(DbosEngine):
+        failed: list[None] = []
+
+        async def open(self, carry: Carry) -> None:
+            if not self.failed:
+                self.failed.append(None)
+                raise ConnectionRefusedError("the database is not there yet")
+            await super().open(carry)
+
+    house.open(nothing)
+    run = begun_by_another(house)
+    house.leave()
+    house.open(nothing, durable=FailsOnce)
+    assert kinds(house.until_ended(run))[-1] == "run_completed"
+    assert FailsOnce.failed == [None]
+    assert "keeper_failed" in house.said.getvalue()
 
 
 def begun_by_another(house: House, *steps: str) -> Run:

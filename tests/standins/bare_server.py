@@ -1,6 +1,8 @@
 """The naive server: HTTP and subprocess, and nothing between the code and the machine.
 
-    python3 bare_server.py FOLDER      prints its port
+    python3 bare_server.py FOLDER [PYPI NPM]      prints its port
+
+Packages come from the indexes PYPI and NPM, by an installer that is just as naive, into one folder for everybody.
 
 The attacks of tests/attacks are run against it, and each has to succeed here: an attack that this server withstands
 proves nothing about Drydock.
@@ -19,6 +21,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+INSTALLER = Path(__file__).with_name("naive_installer.py")
+PACKAGES = {"python": "packages", "node": "node_modules"}
+"""Folders of the server's own, where every program finds them."""
 COMMANDS = {"python": ["/usr/bin/python3", "main"], "shell": ["/bin/bash", "main"], "node": ["node", "main"]}
 load = 0
 counting = threading.Lock()
@@ -30,7 +35,11 @@ def execute(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
     for name, data in asked.get("files", {}).items():
         (folder / name).write_bytes(base64.b64decode(data))
     (folder / "main").write_text(asked["code"])
-    environ = {**os.environ, "OUTPUT_DIR": str(output), "PYTHONPATH": str(folder)}
+    packages = folder.parent / PACKAGES["python"]
+    environ = {**os.environ, "OUTPUT_DIR": str(output), "PYTHONPATH": f"{folder}:{packages}"}
+    environ["PATH"] = f"{packages}/bin:{os.environ['PATH']}"
+    if asked.get("requirements") and (failed := install(asked, folder.parent)):
+        return {"status": "error", "stdout": "", "stderr": failed, "exit_code": -1, "end_reason": "install_failed"}
     try:
         done = subprocess.run(
             COMMANDS[asked.get("language", "python")],
@@ -60,6 +69,16 @@ def execute(asked: dict[str, Any], folder: Path) -> dict[str, Any]:
     if code:
         reply["end_reason"] = reason
     return reply
+
+
+def install(asked: dict[str, Any], folder: Path) -> str:
+    """Why it failed; empty when it did not."""
+    kind, index = ("npm", sys.argv[3]) if asked.get("language") == "node" else ("pypi", sys.argv[2])
+    target = folder / PACKAGES[asked.get("language", "python")]
+    target.mkdir(exist_ok=True)
+    command = [sys.executable, str(INSTALLER), kind, asked.get("python_index") or index, str(target)]
+    done = subprocess.run([*command, *asked["requirements"]], stdin=subprocess.DEVNULL, capture_output=True)
+    return (done.stdout + done.stderr).decode("utf-8", "replace") if done.returncode else ""
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -87,9 +87,11 @@ def wheel(
     requires_python: str | None = None,
     scripts: Mapping[str, str] | None = None,
     links: Links = NO_LINKS,
+    after: Contents | None = None,
 ) -> Package:
     """A pure wheel; without `files` it holds one module that tells its version. `scripts` are console entry points
-    (`{"tool": "module:function"}`). Names of files go in as they are, `../` and `/` included."""
+    (`{"tool": "module:function"}`). Names of files go in as they are, `../` and `/` included. `after` are entries
+    that come after the links."""
     stem = f"{_snake(name)}-{version}"
     metadata = _metadata(name, version, requires, requires_python)
     entries = {path: _bytes(data) for path, data in (files or _module(name, version)).items()}
@@ -110,6 +112,8 @@ def wheel(
             entry.create_system = 3
             entry.external_attr = (stat.S_IFLNK | 0o777) << 16
             archive.writestr(entry, target)
+        for path, late in (after or {}).items():
+            archive.writestr(zipfile.ZipInfo(path, EPOCH), _bytes(late))
     return Package("pypi", name, version, f"{stem}-py3-none-any.whl", out.getvalue(), metadata, requires_python)
 
 

@@ -14,8 +14,6 @@ SEEN_IN_A_BOX = "/usr/bin:/usr/local/bin"
 ASK_S = 10
 CANNOT = (
     "Held boxes: a program in gVisor has a kernel of its own, which ends with it.",
-    "Install packages: installers run in held boxes. A layer that is there already, by a request or an environment of "
-    "a server that gives `box`, is mounted in gVisor too.",
     "Work without root: its files, its kernel and the program have a uid of the host each.",
     "Bring a pipe or a socket out: its kernel keeps them to itself, so an answer does not name them as left out.",
     "Count exactly what a program inside takes: each of its processes costs some 5 MB of the box's memory besides.",

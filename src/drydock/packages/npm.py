@@ -22,6 +22,7 @@ FLAGS = (
     "--omit=dev",
     "--omit-lockfile-registry-resolved",
     "--fetch-retries=1",
+    "--fetch-retry-mintimeout=500",
     "--loglevel=http",
     f"--registry={RELAY}/npm/",
     f"--cache={HOME}/cache",

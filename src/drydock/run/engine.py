@@ -54,7 +54,11 @@ class DbosEngine:
         self._client: Any = None
 
     async def open(self, carry: Carry) -> None:
-        await asyncio.to_thread(self._open, carry, asyncio.get_running_loop())
+        try:
+            await asyncio.to_thread(self._open, carry, asyncio.get_running_loop())
+        except BaseException:
+            await self.close()  # DBOS is one to a process: half of one would be in the way of the next
+            raise
 
     def _open(self, carry: Carry, loop: asyncio.AbstractEventLoop) -> None:
         # Imported here: code alone never needs it, and it costs 20 MB and half a second.

@@ -16,6 +16,8 @@ from drydock.run.records import Records
 from drydock.store.run import Run
 
 EVERY = 30.0
+AGAIN = 0.5
+"""Seconds after a round that failed, doubled by each that fails after it: runs wait for the next one."""
 
 
 class Keeper:
@@ -55,15 +57,18 @@ class Keeper:
         self._sooner.set()
 
     async def _keep(self, at_once: bool) -> None:
+        failures = 0
         while True:
             try:
                 if at_once:
                     await self._engine()
                 await self._sweep()
+                failures = 0
                 await self._wait(self._every)
             except Exception as wrong:  # noqa: BLE001 - the next round finds what this one could not
                 self._log.error("keeper_failed", wrong)
-                await asyncio.sleep(self._every)
+                await asyncio.sleep(min(self._every, AGAIN * 2**failures))
+                failures = min(failures + 1, 10)
 
     async def _wait(self, within_s: float) -> None:
         """Until the next sweep; questions that fall due meanwhile are seen to in time."""

@@ -45,7 +45,8 @@ class RunRoom:
         carries: bool = True,
         park_after: float = PARK_AFTER,
     ) -> None:
-        self._engine, self._opened, self._opening = engine, False, asyncio.Lock()
+        self._engine = engine
+        self._opening: asyncio.Future[None] | None = None
         self._carries = carries
         self.records = Records.open(database, objects, sealer)
         self.wakes = Wakes()
@@ -88,9 +89,10 @@ class RunRoom:
 
     async def close(self) -> None:
         await self.drain()
-        async with self._opening:
-            if self._opened:
-                await self._engine.close()
+        if self._opening is not None:
+            # Whoever asked for it may have been cancelled; it opens in a thread, which nothing can call back.
+            await asyncio.wait([self._opening])
+            await self._engine.close()
         if self._fence is not None:
             await self._fence.close()
 
@@ -105,10 +107,9 @@ class RunRoom:
 
     async def _engine_open(self) -> DurableEngine:
         """Opened when there is a run: a server that only runs code does without it."""
-        async with self._opening:
-            if not self._opened:
-                await self._engine.open(self.worker.carry)
-                self._opened = True
+        if self._opening is None or (self._opening.done() and self._opening.exception() is not None):
+            self._opening = asyncio.ensure_future(self._engine.open(self.worker.carry))
+        await asyncio.shield(self._opening)
         return self._engine
 
 

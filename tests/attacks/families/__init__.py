@@ -6,6 +6,7 @@ from tests.attacks.families import (
     links,
     machinery,
     network,
+    packages,
     resources,
     secrets,
     tenants,
@@ -20,6 +21,7 @@ ROWS: tuple[Row, ...] = (
     *links.ROWS,
     *kill.ROWS,
     *tenants.ROWS,
+    *packages.ROWS,
     *machinery.ROWS,
 )
 BY_NAME = {row.name: row for row in ROWS}
