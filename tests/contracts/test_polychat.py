@@ -23,7 +23,7 @@ import pytest
 
 from drydock.access.keys import Keys
 from drydock.store.database import connect
-from tests.standins.polychat_run import LOG, makes
+from tests.standins.polychat_run import makes
 from tests.standins.server import Server
 from tests.standins.tokens import SECRET, bearer, token
 from tests.standins.users import SOON, User, kinds, told
@@ -245,7 +245,8 @@ def test_without_the_streams_kind_the_answer_is_the_result(user: User) -> None:
     reply = user.execute(accept="application/json", task="run echo hi")
     assert reply.headers["content-type"] == "application/json"
     told_of = reply.json()
-    assert (told_of["success"], told_of["logs"], told_of["summary"]) == (True, "", "completed hi")
+    assert (told_of["success"], told_of["logs"]) == (True, "$ echo hi\nexit_code=0\nhi")
+    assert told_of["summary"] == "completed hi"
     assert None not in told_of.values()
 
 
@@ -381,12 +382,17 @@ def test_events_as_one_page_are_envelopes_without_a_gap(user: User) -> None:
 
 
 def test_long_logs_keep_head_and_tail_and_the_artefact_the_whole(user: User) -> None:
-    reply = user.execute(task="log much", accept="application/json")
+    command = "i=0; while [ $i -lt 2000 ]; do printf '%0200d\\n' $i; i=$((i+1)); done"
+    reply = user.execute(task=f"run {command}", accept="application/json")
     logs = reply.json()["logs"]
     head, tail = logs.split("\n... (truncated)\n")
     assert (len(head), len(tail)) == (40_000, 40_000)
-    run = reply.headers["x-sandbox-run-id"]
-    assert len(user.get(f"/runs/{run}/artifacts/logs.txt").content) == LOG
+    assert head.startswith(f"$ {command}\nexit_code=0\n000")
+    assert tail.endswith("01999")
+    whole = user.get(f"/runs/{reply.headers['x-sandbox-run-id']}/artifacts/logs.txt").text
+    assert len(whole) > 2000 * 201
+    assert whole.startswith(head)
+    assert whole.endswith(tail)
 
 
 # --- 2.2 and 2.3: runs ---------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from drydock.run.spec import Spec
 from drydock.store.run import Run
 from tests.standins.agent import PATCH, ScriptedParts
 
-LOG = 200_000
 BRANCH = "polychat/feature-1799139601000"
 COMMAND = {"command": "python tools/patch.py", "commandIndex": 1, "commandTotal": 30}
 CHECK = {"command": "make test", "commandIndex": 1, "commandTotal": 1}
@@ -80,7 +79,7 @@ class ExampleParts(ScriptedParts):
 
     async def deliver(self, job: Job, prepared: Prepared, finish: Finish, verdict: Verdict) -> Mapping[str, Any]:
         if job.spec.task != "Add CSV export":
-            return {"logs": "x" * LOG if job.spec.task == "log much" else "", "diff": PATCH}
+            return {"diff": PATCH}
         await job.desk.emit("diff_generated", hasChanges=True)
         if not job.spec.commits:
             return {"logs": "$ git clone ...", "diff": "diff --git ..."}

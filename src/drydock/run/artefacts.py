@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from drydock.run import logs
 from drydock.run.records import Records
 from drydock.store.run import Event, Run
 
@@ -50,7 +51,7 @@ class Artefacts:
 
     def _make(self, run: Run) -> Iterator[tuple[str, bytes]]:
         result = run.result or {}
-        yield "logs.txt", str(result.get("logs", "")).encode("utf-8", "surrogatepass")
+        yield "logs.txt", logs.whole(self._records.journal.all(run.id)).encode("utf-8", "backslashreplace")
         if patch := self.patch(run):
             yield "diff.patch", patch
         yield "events.ndjson", b"".join(_json(_line(event)) for event in self._records.journal.all(run.id))

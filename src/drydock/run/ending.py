@@ -12,6 +12,7 @@ from drydock.agent.failed import AgentFailed
 from drydock.errors import (
     BoxFailed,
     DrydockError,
+    Invalid,
     ModelBadAnswer,
     ModelFailed,
     PushRefused,
@@ -61,6 +62,8 @@ def of_error(wrong: BaseException) -> Ending:
         return Ending("failed", wrong.message, "repository_error")
     if isinstance(wrong, BoxFailed):
         return Ending("failed", wrong.message, "sandbox_transport_error", retryable=True)
+    if isinstance(wrong, Invalid) and wrong.where == "model":
+        return Ending("failed", f"{wrong.message} {wrong.remedy}", "model_request_error")
     if isinstance(wrong, DrydockError):
         return Ending("failed", wrong.message, "unknown_error")
     return Ending("failed", "the server made a mistake; its log has the cause under the run's id", "unknown_error")

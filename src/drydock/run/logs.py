@@ -1,4 +1,4 @@
-"""The log of a run as a result has it: each command, its exit and what it wrote, out of the journal."""
+"""The log of a run: each command, its exit and what it wrote, out of the journal."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ class Block:
 
 
 def read(events: Iterable[Event]) -> str:
+    """As a result has it."""
+    return cut(whole(events))
+
+
+def whole(events: Iterable[Event]) -> str:
+    """Every block, as the artefact has it."""
     blocks: list[Block] = []
     running: dict[tuple[bool, int], Block] = {}
     """By gate or not, and the command's number."""
@@ -42,7 +48,7 @@ def read(events: Iterable[Event]) -> str:
             running[gate, number].streams[str(event.data["stream"])].append(str(event.data["output"]))
         elif event.type in ENDS and (block := running.pop((gate, number), None)) is not None:
             block.exit_code = event.data.get("exitCode")
-    return cut("\n".join(block.shown() for block in blocks))
+    return "\n".join(block.shown() for block in blocks)
 
 
 def cut(text: str) -> str:

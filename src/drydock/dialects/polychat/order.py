@@ -110,8 +110,8 @@ WORDS: Mapping[TaskType, str] = {
 
 
 def branch_of(spec: Spec) -> str:
-    """The branch that its commit goes to; empty when none is asked for."""
-    if not spec.commits or spec.follow_up_of is not None:
+    """The branch that its commit goes to, unless it follows a run that has one; empty when none is asked for."""
+    if not spec.commits:
         return ""
     return f"polychat/{WORDS.get(spec.task_type, 'feature')}-{int(datetime.now(UTC).timestamp() * 1000)}"
 

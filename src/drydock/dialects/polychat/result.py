@@ -6,23 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 FIELDS = ("success", "logs", "diff", "summary", "error", "errorType", "branchName", "retryable")
-LONGEST_LOGS = 80_000
-CUT = "\n... (truncated)\n"
 
 
 def result_of(result: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Nothing in it is null. The log keeps its head and its tail; the whole of it is an artefact."""
+    """Nothing in it is null."""
     told = without_nulls({"success": False, "logs": "", **(result or {})})
-    told["logs"] = cut(str(told["logs"]))
     first = [name for name in FIELDS if name in told and (told[name] != "" or name == "logs")]
     more = [name for name in told if name not in FIELDS]
     return {name: told[name] for name in (*first, *more)}
-
-
-def cut(logs: str) -> str:
-    if len(logs) <= LONGEST_LOGS:
-        return logs
-    return logs[: LONGEST_LOGS // 2] + CUT + logs[-LONGEST_LOGS // 2 :]
 
 
 def without_nulls(value: Any) -> Any:
