@@ -18,7 +18,7 @@ from drydock.access.caller import Caller
 from drydock.access.gate import LOCAL, Knock, admit, has_credential, is_loopback, must_have_credential
 from drydock.access.ring import KeyRing
 from drydock.api.border import Border
-from drydock.api.call import Door
+from drydock.api.call import Door, Shape
 from drydock.api.environments import EnvironmentDoors
 from drydock.api.executions.archive import Archive
 from drydock.api.executions.desk import Desk
@@ -53,6 +53,7 @@ from drydock.dialects.forms import FORMS
 from drydock.dialects.openapi import bare_paths, code_paths, polychat_paths
 from drydock.dialects.polychat.doors import PREFIX as POLYCHAT
 from drydock.dialects.polychat.doors import Polychat
+from drydock.dialects.polychat.shape import worker as polychat_shape
 from drydock.model.keys import Sealed
 from drydock.model.models import Models
 from drydock.observe.log import Forward, Log
@@ -149,11 +150,9 @@ class App:
         health = Health(executor, self.desk, lambda: self.probe.works and not executor.broken, self._open_to)
         code = CodeDoors(settings, executor, self.desk, health)
         self.routers: list[Router] = []
-        if settings.only == "code":
-            front = Router("code", code_shape)
-            self.routers = [front]
-            code.mount(front, guard, "")
-            self._asgi = Border(front, code_shape, self.log, metrics, lambda: self.desk.draining)
+        if settings.only:
+            door, form = await self._alone(settings.only, code, guard)
+            self._asgi = Border(door, form, self.log, metrics, lambda: self.desk.draining)
             return
 
         under_code = Router("code", code_shape)
@@ -188,6 +187,20 @@ class App:
         )
         self._asgi = Border(mounts, FORMS[settings.root], self.log, metrics, lambda: self.desk.draining)
 
+    async def _alone(self, only: str, code: CodeDoors, guard: Guard) -> tuple[Door, Shape]:
+        """One contract at the root, with exactly its forms, and no other door."""
+        if only == "polychat":
+            polychat = await self._open_runs(None, guard)
+            if polychat is None:
+                return Router("polychat", polychat_shape), polychat_shape
+            doors = polychat.front("")
+            self.routers = [*doors.routers]
+            return doors, polychat_shape
+        front = Router("code", code_shape)
+        self.routers = [front]
+        code.mount(front, guard, "")
+        return front, code_shape
+
     @property
     def _serves_runs(self) -> bool:
         return self.runs is not None and self.settings.role != "worker"
@@ -201,10 +214,11 @@ class App:
         yield bare_paths(runs) if bare else {}
         yield SERVICE
 
-    async def _open_runs(self, router: Router, guard: Guard) -> Polychat | None:
+    async def _open_runs(self, router: Router | None, guard: Guard) -> Polychat | None:
+        """`router` gets the native doors of runs; None serves none of them."""
         settings, executor = self.settings, self.executor
         self.runs = open_room(settings, self.database, self.objects, lambda: executor.yard, self.makes, self.log)
-        if self._serves_runs:
+        if self._serves_runs and router is not None:
             asks = RunOrders(settings, quota(settings), self.models if self._real else None)
             RunDoors(self.runs.records, self.runs.admission, asks, settings.body_limit).mount(router, guard)
             ControlDoors(self.runs.records, self.runs.control, settings.body_limit).mount(router, guard)

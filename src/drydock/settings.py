@@ -83,7 +83,7 @@ class Settings(BaseModel):
     data: Path = _knob(Path("drydock-data"), "Folder that holds all state of this server.")
     database: str = _knob("", "Database URL; empty is SQLite in the data folder.")
     objects: str = _knob("", "Object store URL; empty is a folder in the data folder.")
-    only: Literal["", "code"] = _knob("", "Serve one dialect alone, at the root, with exactly its forms.")
+    only: Literal["", "code", "polychat"] = _knob("", "Serve one dialect alone, at the root, with exactly its forms.")
     root: Literal["executor", "task", "code", "polychat"] = _knob(
         "executor", "Dialect of a bare POST /execute that no rule of the routing contract decides."
     )

@@ -584,6 +584,17 @@ def test_the_bare_paths_lead_to_the_same_doors(server: Server, user: User) -> No
     assert server.client.options("/apps/sandbox/runs").status_code == 200
 
 
+def test_alone_at_the_root_it_has_its_own_forms_and_no_other_door(make_server: Callable[..., Server]) -> None:
+    server = make_server(only="polychat", jwt_secret=SECRET)
+    for path in ("/", "/health", "/v1/runs", "/code/execute", "/polychat/execute"):
+        assert error(server.get(path)) == (404, "Not found")
+    assert error(server.get("/execute")) == (405, "Method not allowed")
+    assert error(server.post("/execute", b"{")) == (400, "Invalid JSON body")
+    assert error(server.post("/execute", {"code": "print(1)"})) == (400, "Invalid task payload")
+    assert server.get("/apps/sandbox/runs", **bearer(5)).json() == {"runs": []}
+    assert server.get("/apps/sandbox/nope").json() == {"status": "not found"}
+
+
 def test_the_document_tells_every_route_and_no_other(server: Server) -> None:
     paths = server.get("/openapi.json", **_operators(server)).json()["paths"]
     documented = {(method, path) for path, methods in paths.items() for method in methods}
