@@ -1,4 +1,4 @@
-"""What a reader of contract `polychat` hears while nothing happens, and when its run is over: polychat.md, section 3.1."""
+"""What a reader of contract `polychat` hears in silence, and when its run is over: section 3.1."""
 
 from __future__ import annotations
 
