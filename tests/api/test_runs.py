@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import re
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,9 +17,10 @@ import pytest
 
 from drydock.agent.desk import Question
 from drydock.run.parts import Job
+from drydock.store import followers
 from tests.standins.agent import PATCH, scripted
 from tests.standins.index import Index
-from tests.standins.server import Server, events_of
+from tests.standins.server import Server, events_of, read_to_end
 from tests.standins.wheels import wheel
 
 SOON = 20.0
@@ -35,6 +38,9 @@ async def work(job: Job) -> str:
             heard = [each.text for each in await job.desk.checkpoint("step")]
             await _run(job, "sleep 0.05")
         return heard[0]
+    if job.spec.task == "flood":
+        for _ in range(400):
+            await job.desk.emit("command_output", stream="stdout", output="x" * 30_000)
     if job.spec.task.startswith("reach"):
         argv = ["/usr/bin/python3", "-c", REACH]
         return (await job.site.run(argv, timeout_s=30, network=job.spec.task == "reach")).reason
@@ -101,6 +107,30 @@ def test_quotas_and_frozen_boxes_have_their_bounds(make_server: Callable[..., Se
         server.post(f"/v1/runs/{run['id']}/resume", {})
         shown = until(server, run, lambda shown: shown["status"] == "completed")
         assert shown["result"]["summary"] == "cancelled up"
+
+
+def test_a_reader_that_does_not_read_is_dropped_and_may_come_back(
+    make_server: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the server of this module, as above. The run is not held up by it."""
+    monkeypatch.setattr(followers, "MOST_WAITING", 20)
+    with make_server("slow", makes=scripted(work)) as server:
+        with socket.socket() as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.connect(("127.0.0.1", server.port))
+            body = json.dumps({"task": "flood"}).encode()
+            head = "POST /v1/runs HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\nConnection: close\r\n"
+            reader.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            began = reader.recv(2000).decode()
+            run = {"id": re.findall(r"x-run-id: (\S+)", began)[0]}
+            shown = until(server, run, lambda shown: shown["status"] == "completed")
+            reader.settimeout(SOON)
+            seen = read_to_end(reader).decode("utf-8", "replace")
+        last = int(re.findall(r"^id: (\d+)", seen, re.MULTILINE)[-1])
+        assert "run_completed" not in seen
+        assert 1 < last < shown["last_event"]
+        rest = events_of(server.get(f"/v1/runs/{run['id']}/events", Last_Event_ID=str(last)).text)
+        assert [number for number, _, _ in rest] == list(range(last + 1, shown["last_event"] + 1))
 
 
 def test_a_command_that_was_granted_the_network_reaches_the_index_and_no_other_does(

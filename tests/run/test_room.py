@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from drydock.agent.desk import Question
+from drydock.api.runs.stream import frames
 from drydock.errors import Conflict, NotFound, QuotaReached
 from drydock.run.engine import Carry, DbosEngine
 from drydock.run.parts import Job
@@ -53,6 +54,29 @@ def test_a_run_goes_from_its_start_to_its_result(house: House) -> None:
     assert ended.result is not None
     assert ended.result["summary"] == "done"
     assert events[-1].data["result"] == ended.result
+
+
+def test_a_stream_says_in_silence_that_it_is_there(house: House) -> None:
+    counted = Counted()
+
+    async def work(job: Job) -> str:
+        await counted.wait(job)
+        return "done"
+
+    house.open(work)
+
+    async def frames_of(run: Run) -> list[bytes]:
+        told: list[bytes] = []
+        async for frame in frames(house.records.followers, run.id, 0, ping=0.05):
+            told.append(frame)
+            if told.count(b": ping\n\n") == 2:
+                counted.go_on.set()
+        return told
+
+    told = house.run(frames_of(house.start()))
+    assert told[-1].endswith(b"\n\n")
+    assert b"event: run_completed" in told[-1]
+    assert b"".join(told).replace(b": ping\n\n", b"").startswith(b"id: 1\nevent: run_queued\ndata: {")
 
 
 def test_what_goes_wrong_in_a_run_ends_it_and_is_told_once(house: House) -> None:
