@@ -166,6 +166,21 @@ def test_the_exit_code_tells_how_it_ended(drydock: Call, server: Server) -> None
     assert drydock("run", "x", url="http://127.0.0.1:9").returncode == 125
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--budget=lots", "'lots' is no budget: write 2.50 for dollars"),
+        ("--budget=steps=-1", "'steps=-1' is no budget"),
+        ("--budget=hours=2", "'hours=2' is no budget"),
+        ("--timeout=soon", "'soon' is not a time"),
+    ],
+)
+def test_a_mistyped_option_is_told_before_anything_starts(drydock: Call, option: str, said: str) -> None:
+    done = drydock("run", "x", option, url="http://127.0.0.1:9")
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
 def test_the_patch_goes_where_it_is_asked_to_go(drydock: Call, tmp_path: Path) -> None:
     assert drydock("run", "mend it", "--patch", "out.patch").returncode == 0
     assert (tmp_path / "out.patch").read_text() == PATCH

@@ -99,6 +99,17 @@ def test_a_gate_that_fails_is_told_and_lands_nothing(world: World, life: Life, m
     assert git(mine, "branch", "--list", "drydock/*") == b""
 
 
+def test_another_commit_than_head_can_be_begun_from(world: World, life: Life, mine: Path) -> None:
+    git(mine, "-c", "user.name=Me", "-c", "user.email=me@localhost", "commit", "-q", "--allow-empty", "-m", "Later")
+    told = ("--repo", ".", "--branch", "HEAD~1", "--commit", "--type", "bug-fix")
+    done = drydock(life, mine, "Fix add", *told, "--model", world.script(*MENDS)["model"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    branch = f"drydock/run-{done.stdout.split()[1]}"
+    assert git(mine, "rev-parse", f"{branch}^") == git(mine, "rev-parse", "HEAD~1")
+    unknown = drydock(life, mine, "Fix add", "--repo", ".", "--branch", "--output=x")
+    assert unknown.stderr.startswith("drydock: . has no commit --output=x\n")
+
+
 def test_with_the_forges_token_a_branch_is_pushed(world: World, life: Life, tmp_path: Path) -> None:
     bare = world.repository()
     model = world.script(*MENDS)["model"]

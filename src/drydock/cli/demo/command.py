@@ -74,7 +74,7 @@ def make_sample(folder: Path, files: Mapping[str, str]) -> Path:
 
 def _through(calls: RunCalls, sample: Path, task: str, *, quiet: bool) -> dict[str, Any]:
     local = repository.find(str(sample), calls.url)
-    asked = {"task": task, "repo": str(sample), "branch": local.head, "type": "bug-fix", "commit": True}
+    asked = {"task": task, "repo": str(sample), "branch": local.begin, "type": "bug-fix", "commit": True}
     run, view = calls.start(asked)["id"], View()
     for event in calls.follow(run):
         if not quiet:

@@ -27,7 +27,8 @@ SAFE = ("--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsm
 class LocalRepository:
     folder: Path
     """Its top."""
-    head: str
+    begin: str
+    """Hash of the commit that a run of it begins from: HEAD, if no other is asked for."""
     changes: int
     """Paths with changes that are not committed, which the run does not see."""
 
@@ -41,11 +42,11 @@ class LocalRepository:
         who = {f"GIT_{who}_{what}": told for who in ("AUTHOR", "COMMITTER") for what, told in made.items()}
         with tempfile.TemporaryDirectory(prefix="drydock-") as scratch:
             own = {"GIT_INDEX_FILE": f"{scratch}/index"}
-            git(self.folder, "read-tree", self.head, env=own)
+            git(self.folder, "read-tree", self.begin, env=own)
             git(self.folder, "apply", "--cached", "--binary", "--whitespace=nowarn", "-", env=own, given=patch)
             tree = git(self.folder, "write-tree", env=own)
         message = str(commit["message"]).encode() + b"\n"
-        sha = git(self.folder, "commit-tree", tree, "-p", self.head, "-F", "-", env=who, given=message)
+        sha = git(self.folder, "commit-tree", tree, "-p", self.begin, "-F", "-", env=who, given=message)
         if sha != commit["sha"]:
             raise Invalid(
                 f"the patch makes the commit {sha[:12]} here, and {str(commit['sha'])[:12]} on the server",
@@ -61,7 +62,7 @@ def is_local(given: str) -> bool:
     return given.startswith((".", "/", "~")) or Path(given).is_dir()
 
 
-def find(given: str, server: str) -> LocalRepository:
+def find(given: str, server: str, begin: str = "HEAD") -> LocalRepository:
     """The repository that the folder is in. Invalid when it is none, or when that server is not on this machine."""
     folder = Path(given).expanduser()
     if not folder.is_dir():
@@ -73,9 +74,11 @@ def find(given: str, server: str) -> LocalRepository:
             hint="Push the repository and give its https address.",
         )
     top = Path(git(folder, "rev-parse", "--show-toplevel", wrong=f"{given} is in no git repository"))
-    head = git(top, "rev-parse", "--verify", "HEAD^{commit}", wrong=f"{given} has no commit yet")
+    found = git(
+        top, "rev-parse", "--verify", "--end-of-options", f"{begin}^{{commit}}", wrong=f"{given} has no commit {begin}"
+    )
     changes = git(top, "status", "--porcelain=v1", "--ignore-submodules=all")
-    return LocalRepository(top, head, len(changes.splitlines()))
+    return LocalRepository(top, found, len(changes.splitlines()))
 
 
 def git(

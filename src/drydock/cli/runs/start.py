@@ -95,11 +95,11 @@ def run(
     """
     try:
         server = Server(url, key)
-        local = repository.find(repo, server.url) if repo and repository.is_local(repo) else None
+        local = repository.find(repo, server.url, branch or "HEAD") if repo and repository.is_local(repo) else None
         asked: dict[str, Any] = {
             "task": task,
             "repo": str(local.folder) if local else repo,
-            "branch": branch or (local.head if local else None),
+            "branch": local.begin if local else branch,
             "type": kind,
             "model": model,
             "strategy": strategy,
@@ -110,8 +110,6 @@ def run(
         }
         if local and local.changes:
             click.echo(f"drydock: {local.changes} changes are not committed, and the run does not see them", err=True)
-        if local and branch:
-            local = None  # what it begins from is not known here, so nothing can be put on top of it
         body = {name: value for name, value in asked.items() if value not in (None, {}, False)}
         sys.exit(_Started(RunCalls(server), body, local, patch, as_json).through(follow))
     except DrydockError as wrong:
