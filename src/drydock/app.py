@@ -59,6 +59,7 @@ from drydock.model.models import Models
 from drydock.observe.log import Forward, Log
 from drydock.observe.metrics import Metrics
 from drydock.run.parts import Makes
+from drydock.run.phases.earlier import Legacies
 from drydock.run.phases.makes import RealParts
 from drydock.run.room import RunRoom
 from drydock.run_joints import name_of, open_room, open_turns, quota, quota_of
@@ -69,6 +70,7 @@ from drydock.store.lent import Lent
 from drydock.store.migrations import migrate
 from drydock.store.objects import open_objects
 from drydock.store.retention import Retention
+from drydock.store.runs import Runs
 from drydock.store.sealing import open_sealer
 from drydock.store.secrets import Secrets
 
@@ -126,7 +128,9 @@ class App:
             must_have_credential(settings, self.ring.snapshot)
             self.models = Models(settings, _sealed(settings, database))
             lent = Lent(database, lambda: open_sealer(settings.data, settings.secrets_key))
-            self.makes = makes or RealParts(settings, lambda: executor.yard, self.models, lent, self.objects)
+            self.makes = makes or RealParts(
+                settings, lambda: executor.yard, self.models, lent, Legacies(Runs(database), self.objects), self.objects
+            )
             self._real = makes is None
             self._owned = owned.pop_all()
 

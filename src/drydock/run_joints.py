@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import URL
@@ -25,7 +26,7 @@ from drydock.run.berth import Guard
 from drydock.run.engine import DbosEngine
 from drydock.run.parts import Makes
 from drydock.run.records import Records
-from drydock.run.room import RunRoom, folder_of
+from drydock.run.room import RunRoom, folder_of, tidy
 from drydock.run.turns import Turns
 from drydock.run.workspace import Workspace
 from drydock.settings import Settings
@@ -57,7 +58,18 @@ def open_room(
     def sealer() -> Sealer:
         return open_sealer(settings.data, settings.secrets_key)
 
-    return RunRoom(name, database, objects, engine, makes, workspaces, log, sealer=sealer, carries=carries)
+    return RunRoom(
+        name,
+        database,
+        objects,
+        engine,
+        makes,
+        workspaces,
+        log,
+        sealer=sealer,
+        carries=carries,
+        tidy=partial(tidy, settings.data),
+    )
 
 
 def open_turns(settings: Settings, records: Records, yard: Callable[[], Yard | None]) -> Turns:

@@ -30,6 +30,10 @@ class Finish:
 
 
 class Agent(Protocol):
+    @property
+    def conversation(self) -> Sequence[Message]:
+        """So far, without what the agent itself was told to be."""
+
     async def plan(self, desk: Desk, site: Site) -> Plan:
         """Read the repository and plan. Events: repo_context_collected to planning_completed."""
 

@@ -54,6 +54,10 @@ class Loop:
         self._recovering = False
         self._summary = ""
 
+    @property
+    def conversation(self) -> Sequence[Message]:
+        return [message for message in self._conversation if message.role != "system"]
+
     async def plan(self, desk: Desk, site: Site) -> Plan:
         await self._look_around(desk, site)
         await desk.emit("prompt_strategy_selected", message=self._chosen.reason, promptStrategy=self._chosen.strategy)
@@ -101,7 +105,7 @@ class Loop:
             self._ledger.steps,
             self._ledger.commands,
             self._ledger.usage,
-            tuple(message for message in self._conversation if message.role != "system"),
+            tuple(self.conversation),
         )
 
     async def _begin(self, plan: Plan, desk: Desk, site: Site) -> Bench:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from drydock.errors import Conflict, Draining, NotFound, QuotaReached
+from drydock.errors import Conflict, Draining, Invalid, NotFound, QuotaReached
 from drydock.run.records import Records
 from drydock.run.spec import Spec
 from drydock.store.journal import Entry
@@ -56,7 +56,7 @@ class Admission:
             raise Draining("the server is stopping and takes no new runs")
         if asked.spec.follow_up_of is not None:
             earlier = await asyncio.to_thread(self._followed, asked.spec.follow_up_of, asked.caller)
-            asked = replace(asked, spec=replace(asked.spec, follow_up_of=earlier.id))
+            asked = replace(asked, spec=_following(asked.spec, earlier))
         run = _made(asked)
         if asked.credential is not None:
             await asyncio.to_thread(self._records.lent.keep, run.id, asked.credential)
@@ -79,6 +79,14 @@ class Admission:
         if not found.ended:
             raise Conflict("the run to follow has not ended", where="follow_up_of", hint="Wait for it, or cancel it.")
         return found
+
+
+def _following(spec: Spec, earlier: Run) -> Spec:
+    """On the same repository."""
+    repo = str(earlier.spec["repo"])
+    if spec.repo not in ("", repo):
+        raise Invalid("a run works on the repository of the one that it follows", where="repo", hint="Leave it out.")
+    return replace(spec, follow_up_of=earlier.id, repo=repo)
 
 
 def _made(asked: Asked) -> Run:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from drydock.run.workspace import Workspace
 from drydock.store.database import Database
 from drydock.store.objects import ObjectStore
 from drydock.store.run import Run
+from drydock.store.runs import Runs
 from drydock.store.sealing import Sealer
 
 PutsUp = Callable[[Run, Guard], Workspace]
@@ -44,7 +47,9 @@ class RunRoom:
         sealer: Callable[[], Sealer] = no_sealer,
         carries: bool = True,
         park_after: float = PARK_AFTER,
+        tidy: Callable[[Runs], None] = lambda runs: None,
     ) -> None:
+        """`tidy` removes what lies here of runs that have ended, from a thread."""
         self._engine = engine
         self._opening: asyncio.Future[None] | None = None
         self._carries = carries
@@ -63,7 +68,10 @@ class RunRoom:
         )
         self.admission = Admission(self.records, self._enqueue)
         self.control = Control(self.records, self.wakes, self._enqueue)
-        self._keeper = Keeper(self.records, self._engine_open, self.worker.carried.__contains__, log)
+        runs = self.records.runs
+        self._keeper = Keeper(
+            self.records, self._engine_open, self.worker.carried.__contains__, log, tidy=lambda: tidy(runs)
+        )
         self._fence: Fence | None = None
         if not database.is_sqlite:
             self._fence = Fence(
@@ -111,6 +119,16 @@ class RunRoom:
             self._opening = asyncio.ensure_future(self._engine.open(self.worker.carry))
         await asyncio.shield(self._opening)
         return self._engine
+
+
+def tidy(data: Path, runs: Runs) -> None:
+    """Remove the folders of runs that have ended: their server died before it could, or another one ended them."""
+    folder = data / "runs"
+    if folder.is_dir():
+        there = os.listdir(folder)  # before the runs are: a folder is made for a run that is there
+        living = {run.id for run in runs.living()}
+        for name in set(there) - living:
+            shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def folder_of(data: Path, run: Run) -> Path:

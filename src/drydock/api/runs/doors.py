@@ -21,6 +21,7 @@ from drydock.api.runs.render import event, render, summary, waiting
 from drydock.api.runs.stream import STREAM, frames, send, until_ended
 from drydock.api.text import parse, write
 from drydock.errors import Invalid, NotFound
+from drydock.forge.git.credential import of_token
 from drydock.run.admission import Admission
 from drydock.run.ending import TERMINAL
 from drydock.run.records import Records
@@ -51,7 +52,10 @@ class RunDoors:
         asked, wait = await asyncio.to_thread(self._orders.read, body, caller_of(call))
         canonical = json.dumps(body, sort_keys=True).encode()
         body_hash = hashlib.sha256(canonical).hexdigest()
-        asked = replace(asked, idempotency_key=key, body_hash=body_hash, credential=call.header(TOKEN))
+        token = call.header(TOKEN)
+        if token is not None:
+            of_token(token)
+        asked = replace(asked, idempotency_key=key, body_hash=body_hash, credential=token)
         started = await self._admission.start(asked)
         call.extra.append((b"x-run-id", started.run.id.encode()))
         if started.replayed:

@@ -114,11 +114,18 @@ class GitBox:
         self._box: HeldBox | None = None
 
     @classmethod
-    async def open(cls, yard: Yard, home: Path, *, seconds: float, disk_bytes: int) -> GitBox:
-        """Over the disk in `home`, made if it is not there; with an empty repository if it has none."""
+    async def open(
+        cls, yard: Yard, home: Path, *, seconds: float, disk_bytes: int, restore: Path | None = None
+    ) -> GitBox:
+        """Over a disk in `home`, as the snapshot has it or with an empty repository."""
         made = cls()
         made._box = await HeldBox.open(
-            yard, home, limits(seconds, disk_bytes), disk_bytes=disk_bytes, doors={PORT: made._serve}
+            yard,
+            home,
+            limits(seconds, disk_bytes),
+            disk_bytes=disk_bytes,
+            doors={PORT: made._serve},
+            restore=restore,
         )
         try:
             await made._prepare()

@@ -1,10 +1,15 @@
-"""One run's repository, from its clone to the branch that is pushed. What lies on its disk outlives the process."""
+"""One run's repository, from its clone to the branch that is pushed. What was cloned outlives the process.
+
+The disk of git's box is of one box alone (its files belong to that box's user). What is opened again is a copy of it as
+it was right after the clone; trees that were made since are made again of their patches.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -25,6 +30,8 @@ from drydock.forge.git.tree import Bounds, Tree, Trees
 from drydock.settings import Settings
 
 RECORD = "repository.json"
+CLONED = "cloned.tar"
+DISK_FOLDER = "disk"
 BASE = "refs/drydock/base"
 DISK = 3
 """Times the largest clone: its objects, a tree spread out for a box, and what is new lie side by side."""
@@ -106,7 +113,7 @@ class Repository:
                         raise
                     await asyncio.sleep(PAUSE_S)
             await made._trees.learn(made.base)
-            made._note()
+            await made._note()
         except BaseException:
             await made.discard()
             raise
@@ -121,7 +128,7 @@ class Repository:
             made.base = await made._commit(tree, (), "Begin", _NOBODY, datetime.fromtimestamp(0, UTC))
             await made._box.git("update-ref", BASE, made.base)
             await made._trees.learn(made.base)
-            made._note()
+            await made._note()
         except BaseException:
             await made.discard()
             raise
@@ -129,13 +136,14 @@ class Repository:
 
     @classmethod
     async def open(cls, terms: Terms, home: Path, source: Source | None) -> Repository:
-        """The one that an earlier process cloned there."""
+        """As an earlier process cloned it there."""
         try:
             told = json.loads((home / RECORD).read_text("utf-8"))
             base, default = str(told["base"]), str(told["default_branch"])
         except (OSError, ValueError, KeyError) as wrong:
             raise RepositoryFailed("there is no finished clone in this folder", hint="Clone it again.") from wrong
-        made = await cls._over(terms, home, source)
+        await asyncio.to_thread(shutil.rmtree, home / DISK_FOLDER, True)
+        made = await cls._over(terms, home, source, home / CLONED)
         try:
             made.base, made.default_branch = base, default
             await made._trees.learn(base)
@@ -145,8 +153,9 @@ class Repository:
         return made
 
     @classmethod
-    async def _over(cls, terms: Terms, home: Path, source: Source | None) -> Repository:
-        box = await GitBox.open(terms.yard, home, seconds=terms.seconds, disk_bytes=DISK * terms.clone_bytes)
+    async def _over(cls, terms: Terms, home: Path, source: Source | None, restore: Path | None = None) -> Repository:
+        size = DISK * terms.clone_bytes
+        box = await GitBox.open(terms.yard, home / DISK_FOLDER, seconds=terms.seconds, disk_bytes=size, restore=restore)
         return cls(terms, home, source, box)
 
     async def into(self, box: HeldBox, folder: str, *, tree: str | None = None) -> None:
@@ -226,12 +235,13 @@ class Repository:
         return self._end
 
     async def close(self) -> None:
-        """Every process of it ends; its disk stays for `open`. Safe to call again."""
-        await self._box.close()
+        """Every process of it ends; what was cloned stays for `open`. Safe to call again."""
+        await self._box.held.discard()
 
     async def discard(self) -> None:
-        await self._box.held.discard()
-        (self._home / RECORD).unlink(missing_ok=True)
+        await self.close()
+        for name in (RECORD, CLONED):
+            (self._home / name).unlink(missing_ok=True)
 
     async def _fetch_base(self, ref: str, depth: int, credential: Credential | None) -> None:
         names = (
@@ -250,7 +260,8 @@ class Repository:
         told = await self._box.git("rev-parse", "--verify", "--quiet", BASE + "^{commit}", doing="this is no commit")
         self.base = told.text()
 
-    def _note(self) -> None:
+    async def _note(self) -> None:
+        await self._box.held.snapshot(self._home / CLONED, most_bytes=DISK * self._terms.clone_bytes)
         unfinished = self._home / (RECORD + ".new")
         unfinished.write_text(json.dumps({"base": self.base, "default_branch": self.default_branch}), "utf-8")
         unfinished.rename(self._home / RECORD)

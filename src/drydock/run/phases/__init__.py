@@ -5,6 +5,7 @@
     gate.py      its checks; grounds.py the clean folders that they run in
     deliver.py   stories, diff, commit, push; and what is saved of a run that was ended early
     checkout.py  the trusted git directory of a run, put up again wherever the run is taken up
+    earlier.py   what a run leaves to the one that follows it
     change.py    what the work has changed, as it is recorded
     makes.py     all of them for one play of a run
 

@@ -23,6 +23,11 @@ class LoopAgency:
         self._models, self._spec = models, spec
         self._agent: Agent | None = None
 
+    @property
+    def conversation(self) -> Sequence[Message]:
+        """So far."""
+        return () if self._agent is None else self._agent.conversation
+
     async def plan(self, job: Job, prepared: Prepared) -> Plan:
         """Made late: an unknown model is the run's failure, told where runs' failures are."""
         earlier = [message_from_json(each) for each in prepared.fields.get("earlier", ())]

@@ -3,6 +3,8 @@ after a take-over, it is put up again from what the run recorded."""
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -67,6 +69,7 @@ class Checkout:
 
     async def _make(self, ref: str, depth: int) -> Repository:
         source = self._source()
+        await asyncio.to_thread(shutil.rmtree, self._home, True)  # a disk that was half made when the server died
         if source is None:
             return await Repository.begin(self._terms(), self._home)
         credential = await self.credential()

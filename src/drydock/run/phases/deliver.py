@@ -35,13 +35,22 @@ PREFIXES: Mapping[TaskType, str] = {
 class Delivering:
     """One for each play of a run."""
 
-    def __init__(self, checkout: Checkout, changes: Changes, judging: Judging, author: Author) -> None:
+    def __init__(
+        self,
+        checkout: Checkout,
+        changes: Changes,
+        judging: Judging,
+        author: Author,
+        keep_conversation: Callable[[], Awaitable[None]],
+    ) -> None:
         self._checkout, self._changes, self._judging, self._author = checkout, changes, judging, author
+        self._keep_conversation = keep_conversation
         self._made: dict[str, Any] = {}
         """Fields of a commit that stands, whatever becomes of the run after it."""
 
     async def deliver(self, job: Job, prepared: Prepared, finish: Finish, verdict: Verdict) -> Mapping[str, Any]:
         desk = job.desk
+        await self._keep_conversation()
         outcome = Outcome(verdict.passed, verdict.summary, skipped=verdict.skipped)
         note, _ = await track(task_of(job.spec), finish.plan, outcome, desk, job.site)
         change, since = await self._take(job)
@@ -53,16 +62,17 @@ class Delivering:
         if why := _withheld(change, since, verdict):
             await desk.emit("commit_skipped", message=why)
             return {**shown, "note": f"{note} {why}".strip()}
-        await self._commit(job, str(prepared.fields["branch"]), change)
+        await self._commit(job, str(prepared.fields["branch"]), str(prepared.fields["ours"]), change)
         return {**shown, **self._made, "note": note}
 
     async def salvage(self, job: Job) -> Mapping[str, Any]:
         """From the last snapshot, in a box where nothing runs: the run's own is gone already."""
+        await self._keep_conversation()
         if not self._checkout.base:
             return {}
         async with job.workspace.kept() as box:
             if box is None:
-                return self._made
+                return {"base": self._checkout.base}
             return {**await self._shown(await self._changes.take(box)), **self._made}
 
     async def _take(self, job: Job) -> tuple[Change, list[str]]:
@@ -82,6 +92,7 @@ class Delivering:
         shown: dict[str, Any] = {
             "diff": text[:MOST_SHOWN],
             "diffCut": len(text) > MOST_SHOWN,
+            "base": self._checkout.base,
             "tree": change.tree,
             "changedFiles": list(change.files),
             "sensitivePaths": sensitive_paths(change.paths),
@@ -89,7 +100,7 @@ class Delivering:
         }
         return {name: value for name, value in shown.items() if value}
 
-    async def _commit(self, job: Job, branch: str, change: Change) -> None:
+    async def _commit(self, job: Job, branch: str, ours: str, change: Change) -> None:
         desk = job.desk
 
         async def words() -> dict[str, str]:
@@ -111,19 +122,21 @@ class Delivering:
         made = {"sha": sha, "branch": branch, "pushed": False, **told, "author": author}
         self._made = {"branchName": branch, "commit": made}
         if await desk.once("may-push", self._may_push):
-            await self._push(job, sha, branch, commit)
+            await self._push(job, sha, branch, ours, commit)
             self._made["commit"]["pushed"] = True
 
     async def _may_push(self) -> bool:
         """Only with a credential: without one nobody has let us write there."""
         return self._checkout.pushable and await self._checkout.credential() is not None
 
-    async def _push(self, job: Job, sha: str, branch: str, commit: Callable[[], Awaitable[str]]) -> None:
+    async def _push(self, job: Job, sha: str, branch: str, ours: str, commit: Callable[[], Awaitable[str]]) -> None:
+        """`ours` is what an earlier run left on the branch."""
+
         async def act() -> None:
             await commit()  # git's directory may be another one than where it was made; its hash is the same
             repository, credential = await self._checkout.repository(), await self._checkout.credential()
             await job.still_ours()
-            await repository.push(sha, branch, credential=credential)
+            await repository.push(sha, branch, ours=ours or None, credential=credential)
 
         about = {"branchName": branch, "commitSha": sha}
         await job.desk.emit("commit_push_started", **about)

@@ -7,6 +7,7 @@ from typing import Any
 
 from drydock.agent.gate.gate import Gate
 from drydock.agent.site import Site
+from drydock.agent.task import READ_ONLY
 from drydock.run.parts import Job, Prepared, Verdict
 from drydock.run.phases.agency import task_of
 from drydock.run.phases.change import Change, Changes
@@ -38,7 +39,8 @@ class Judging:
             await self.close()
         said, self._gate.heard = tuple(self._gate.heard), []
         account = {"summary": outcome.summary, "checks": [check.to_json() for check in outcome.checks]}
-        repair = "" if outcome.passed or outcome.skipped else outcome.repair()
+        mends = job.spec.task_type not in READ_ONLY or job.spec.generate_tests
+        repair = outcome.repair() if mends and not (outcome.passed or outcome.skipped) else ""
         return Verdict(outcome.passed, outcome.skipped, outcome.summary, account, repair, said)
 
     async def base(self) -> Site:

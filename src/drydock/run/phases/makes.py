@@ -16,6 +16,7 @@ from drydock.run.phases.agency import LoopAgency
 from drydock.run.phases.change import Changes
 from drydock.run.phases.checkout import Checkout
 from drydock.run.phases.deliver import Delivering
+from drydock.run.phases.earlier import Legacies
 from drydock.run.phases.gate import Judging
 from drydock.run.phases.prepare import Preparing
 from drydock.run.room import folder_of
@@ -33,10 +34,11 @@ class RealParts:
         yard: Callable[[], Yard | None],
         models: Models,
         lent: Lent,
+        legacies: Legacies,
         objects: ObjectStore,
     ) -> None:
         self._settings, self._yard, self._models = settings, yard, models
-        self._lent, self._objects = lent, objects
+        self._lent, self._legacies, self._objects = lent, legacies, objects
 
     def __call__(self, run: Run, spec: Spec) -> Parts:
         settings = self._settings
@@ -50,12 +52,16 @@ class RealParts:
 
         checkout = Checkout(self._terms, folder_of(settings.data, run) / "git", source, credential)
         changes = Changes(run.id, checkout, self._objects)
-        judging = Judging(changes)
+        judging, agency = Judging(changes), LoopAgency(self._models, spec)
+
+        async def keep_conversation() -> None:
+            await asyncio.to_thread(self._legacies.keep, run.id, agency.conversation)
+
         return Parts(
-            Preparing(checkout, spec.model or settings.model),
-            LoopAgency(self._models, spec),
+            Preparing(checkout, self._legacies, spec.model or settings.model),
+            agency,
             judging,
-            Delivering(checkout, changes, judging, Author.of(settings)),
+            Delivering(checkout, changes, judging, Author.of(settings), keep_conversation),
             checkout.close,
         )
 

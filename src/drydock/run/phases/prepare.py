@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
@@ -10,15 +11,16 @@ from drydock.agent.strategy import told
 from drydock.run.parts import Job, Prepared
 from drydock.run.phases.agency import task_of
 from drydock.run.phases.checkout import Checkout
+from drydock.run.phases.earlier import Earlier, Legacies
 from drydock.run.workspace import REPO
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Preparing:
-    def __init__(self, checkout: Checkout, model: str) -> None:
+    def __init__(self, checkout: Checkout, legacies: Legacies, model: str) -> None:
         """`model` as it is told: the server's own where the run names none."""
-        self._checkout, self._model = checkout, model
+        self._checkout, self._legacies, self._model = checkout, legacies, model
 
     async def prepare(self, job: Job) -> Prepared:
         spec, desk = job.spec, job.desk
@@ -28,21 +30,36 @@ class Preparing:
         said += await desk.checkpoint("clone")
         if spec.repo:
             await desk.emit("repo_clone_started", repo=spec.repo)
-        begun = await self._clone(job)
+        earlier = await self._earlier(job)
+        begun = await self._clone(job, earlier)
         if spec.repo:
             await desk.emit("repo_clone_completed", repo=spec.repo, targetDir=folder_name(spec.repo))
-        branch = (spec.new_branch or f"drydock/run-{job.id}") if spec.commits else ""
-        if branch:
+        branch = (earlier.branch or spec.new_branch or f"drydock/run-{job.id}") if spec.commits else ""
+        if branch and not earlier.branch:
             await desk.emit("git_branch_created", branchName=branch)
         said += await desk.checkpoint("cloned")
-        return Prepared({**begun, "branch": branch}, said)
+        ours = begun["base"] if earlier.branch else ""
+        return Prepared({**begun, "branch": branch, "ours": ours, "earlier": earlier.conversation}, said)
 
-    async def _clone(self, job: Job) -> dict[str, Any]:
+    async def _earlier(self, job: Job) -> Earlier:
+        followed = job.spec.follow_up_of
+        if followed is None:
+            return Earlier()
+
+        async def act() -> dict[str, Any]:
+            return (await asyncio.to_thread(self._legacies.of, followed, job.caller)).to_json()
+
+        return Earlier(**await job.desk.once("earlier", act))
+
+    async def _clone(self, job: Job, earlier: Earlier) -> dict[str, Any]:
         spec = job.spec
 
         async def act() -> dict[str, Any]:
-            repository = await self._checkout.clone(spec.branch, spec.clone_depth)
-            await repository.into(await job.workspace.main.box(), REPO)
+            repository = await self._checkout.clone(earlier.ref or spec.branch, spec.clone_depth)
+            tree = None
+            if earlier.patch:
+                tree = await repository.patched(await asyncio.to_thread(self._legacies.patch, earlier))
+            await repository.into(await job.workspace.main.box(), REPO, tree=tree)
             await job.desk.changed()
             return {"base": repository.base, "default_branch": repository.default_branch}
 

@@ -18,6 +18,7 @@ import httpx
 
 from tests.e2e.conftest import DRYDOCK, own_environment
 from tests.standins.forge import BareRepository, Forge, git
+from tests.standins.index import Index
 from tests.standins.model import ModelServer, Step, ToolUse
 from tests.standins.server import events_of
 
@@ -133,6 +134,7 @@ class World:
     folder: Path
     forge: Forge
     model: ModelServer
+    index: Index
     owned: ExitStack = field(default_factory=ExitStack)
     _numbers: int = 0
 
@@ -149,6 +151,10 @@ class World:
             "DRYDOCK_MODEL": MODEL,
             "DRYDOCK_MODELS": json.dumps({f"work-{n}": self._alias(f"work-{n}") for n in range(1, SCRIPTS + 1)}),
             "DRYDOCK_MAX_CONCURRENT": "1",
+            "DRYDOCK_MAX_RUNS": "4",
+            "DRYDOCK_GIT_FOLDERS": str(self.folder / "allowed"),
+            "DRYDOCK_NPM_INDEX": self.index.npm,
+            "DRYDOCK_PYTHON_INDEX": self.index.pypi,
         }
 
     def life(self, name: str = "data", *flags: str, **variables: str) -> Life:
