@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import DRYDOCK, own_environment
-from tests.e2e.runs import MENDS, SUMS, Life, World, use
+from tests.e2e.runs.world import MENDS, SUMS, Life, World, use
 from tests.standins.forge import Forge, git
+from tests.standins.index import Index
 from tests.standins.model import ModelServer
 
 Done = subprocess.CompletedProcess[str]
@@ -21,8 +22,8 @@ OURS = (".git/objects", ".git/refs/heads/drydock", ".git/logs/refs/heads/drydock
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with Forge() as forge, ModelServer() as model, ExitStack() as owned:
-        yield World(tmp_path_factory.mktemp("here"), forge, model, owned)
+    with Forge() as forge, ModelServer() as model, Index() as index, ExitStack() as owned:
+        yield World(tmp_path_factory.mktemp("here"), forge, model, index, owned)
 
 
 @pytest.fixture(scope="module")

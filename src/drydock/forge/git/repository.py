@@ -240,8 +240,7 @@ class Repository:
 
     async def discard(self) -> None:
         await self.close()
-        for name in (RECORD, CLONED):
-            (self._home / name).unlink(missing_ok=True)
+        await asyncio.to_thread(shutil.rmtree, self._home, True)
 
     async def _fetch_base(self, ref: str, depth: int, credential: Credential | None) -> None:
         names = (
