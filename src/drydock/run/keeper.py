@@ -28,13 +28,11 @@ class Keeper:
         carried: Callable[[str], bool],
         log: Log,
         *,
-        tidy: Callable[[], None] = lambda: None,
         every: float = EVERY,
     ) -> None:
-        """`engine` opens it when it is first needed; `carried` says whether this process carries a run; `tidy` removes
-        what an earlier life of this process left behind, from a thread."""
+        """`engine` opens it when it is first needed; `carried` says whether this process carries a run."""
         self._records, self._engine, self._carried = records, engine, carried
-        self._log, self._tidy, self._every = log, tidy, every
+        self._log, self._every = log, every
         self._due: list[tuple[datetime, str]] = []
         self._sooner = asyncio.Event()
         self._sweep_now = False
@@ -66,7 +64,6 @@ class Keeper:
                     await self._engine()
                 await self._sweep()
                 failures = 0
-                await asyncio.to_thread(self._tidy)
                 await self._wait(self._every)
             except Exception as wrong:  # noqa: BLE001 - the next round finds what this one could not
                 self._log.error("keeper_failed", wrong)

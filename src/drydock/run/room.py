@@ -68,10 +68,8 @@ class RunRoom:
         )
         self.admission = Admission(self.records, self._enqueue)
         self.control = Control(self.records, self.wakes, self._enqueue)
-        runs = self.records.runs
-        self._keeper = Keeper(
-            self.records, self._engine_open, self.worker.carried.__contains__, log, tidy=lambda: tidy(runs)
-        )
+        self._keeper = Keeper(self.records, self._engine_open, self.worker.carried.__contains__, log)
+        self._tidy = tidy
         self._fence: Fence | None = None
         if not database.is_sqlite:
             self._fence = Fence(
@@ -86,6 +84,7 @@ class RunRoom:
 
     async def open(self) -> None:
         """What was under way when the server ended is taken up from here on."""
+        await asyncio.to_thread(self._tidy, self.records.runs)
         if self._fence is not None:
             await self._fence.open()
         self._keeper.open(at_once=self._fence is not None and self._carries)

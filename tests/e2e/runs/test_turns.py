@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.runs import CHECK, MEND, READ, SUMS, Life, World, applied, run_step, use
-from tests.standins.forge import Forge, git
-from tests.standins.model import ModelServer
+from tests.e2e.runs.world import CHECK, MEND, READ, SUMS, Life, World, applied, run_step, use
+from tests.standins.forge import git
 
 SPACED = use("edit_file", path="test_sums.py", old="import unittest\n", new="import unittest\n\n\n")
 MORE = use("write_file", path="more.py", content="from sums import add\n\nTWO = add(1, 1)\n")
 ASK = run_step("npm install")
 SCRIPT = (READ, MEND, SPACED, MORE, ASK, run_step(CHECK), use("finish", summary="Done."))
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    with Forge() as forge, ModelServer() as model, ExitStack() as owned:
-        made = World(tmp_path_factory.mktemp("turns"), forge, model, owned)
-        made.repository()
-        yield made
-
-
-@pytest.fixture(scope="module")
-def life(world: World) -> Life:
-    return world.life()
 
 
 @pytest.fixture(scope="module")
