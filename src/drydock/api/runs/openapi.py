@@ -265,10 +265,9 @@ RUNS: Json = {
         "get": {
             "operationId": "list_waiting",
             "summary": "What waits for a person, over all runs of the caller.",
+            "description": "With `Accept: text/event-stream` an event `waiting` tells it, and again with each change.",
             "responses": {
-                "200": answer(
-                    "They.", {"type": "object", "properties": {"waiting": {"type": "array", "items": OBJECT}}}
-                ),
+                "200": answer("They.", WAITING) | {"content": {"application/json": {"schema": WAITING}, **OR_STREAM}},
                 **errors(*GUARDED),
             },
         }
