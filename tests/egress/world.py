@@ -35,9 +35,12 @@ class Authority:
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a small internet")])
         self._certificate = self._sign(self._name, self._key.public_key(), x509.BasicConstraints(True, None))
 
+    @property
+    def pem(self) -> str:
+        return self._certificate.public_bytes(serialization.Encoding.PEM).decode()
+
     def trusted(self) -> ssl.SSLContext:
-        pem = self._certificate.public_bytes(serialization.Encoding.PEM).decode()
-        return ssl.create_default_context(cadata=pem)
+        return ssl.create_default_context(cadata=self.pem)
 
     def context(self, *names: str) -> ssl.SSLContext:
         key = ec.generate_private_key(ec.SECP256R1())
@@ -72,8 +75,9 @@ class World:
         self.looked_up: list[str] = []
         self.dialled: list[tuple[str, int]] = []
         self._authority = authority
-        self._ports: dict[tuple[str, int], int] = {}
-        self._hosts: list[Host] = []
+        self.places: dict[tuple[str, int], int] = {}
+        """Address and port, and the port of this machine that is there."""
+        self.hosts: dict[str, Host] = {}
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -87,11 +91,14 @@ class World:
         for name in names:
             self.names.setdefault(name, [at])
         self.place(host, at, port)
-        self._hosts.append(host)
+        self.hosts[names[0]] = host
         return host
 
+    def host_of(self, name: str) -> Host:
+        return self.hosts[name]
+
     def place(self, host: Listening, at: str, port: int) -> None:
-        self._ports[(at, port)] = host.port
+        self.places[(at, port)] = host.port
 
     async def resolve(self, host: str, port: int) -> Sequence[str]:
         self.looked_up.append(host)
@@ -102,11 +109,11 @@ class World:
 
     async def connect(self, address: Address, port: int) -> socket.socket:
         self.dialled.append((str(address), port))
-        place = self._ports.get((str(address), port))
+        place = self.places.get((str(address), port))
         if place is None:
             raise ConnectionRefusedError(111, "Connection refused")
         return await dial.connect(read("127.0.0.1"), place)
 
     def close(self) -> None:
-        for host in self._hosts:
+        for host in self.hosts.values():
             host.close()
