@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from drydock.packages.installer import LONGEST_LINE, MOST_LINES
 from tests.packages.shop import Shop
 from tests.standins.index import Index, corrupt, drip, slow
 from tests.standins.wheels import Links, Package, sdist, tarball, wheel
@@ -272,3 +273,38 @@ def test_a_layer_whose_folder_somebody_removed_is_made_again(shop: Shop, index: 
     asked = len(index.asked)
     assert shop.code("import alpha; print(2)", env_name="ds")["stdout"] == "2\n"
     assert len(index.asked) == asked
+
+
+def test_an_installer_that_never_stops_talking_is_heard_up_to_a_bound(shop: Shop, index: Index) -> None:
+    """What it says in one line of megabytes, or in a million lines, would else be the server's work."""
+    index.publish(
+        scripted("import sys\nsys.stderr.write('x' * (3 << 20) + '\\n' * 10 + 'y\\n' * 100_000)\nsys.exit(3)")
+    )
+    body = {"code": "print('ran')", "requirements": ["mallory"], "limits": {"timeout_ms": 20_000}}
+    text = shop.post("/v1/executions", body, accept="text/event-stream").text
+    told = [block for block in text.split("\n\n") if block.startswith("event: progress")]
+    assert 0 < len(told) <= 2 * MOST_LINES + 5
+    assert max(map(len, told)) < 2 * LONGEST_LINE
+    assert "install_failed" in text
+    assert shop.code("print(1)")["stdout"] == "1\n"
+
+
+def test_a_disk_without_room_for_the_installer_is_said_so_and_nothing_is_left(
+    make_shop: Callable[..., Shop], index: Index, tmp_path: Path
+) -> None:
+    index.publish(wheel("alpha"))
+    small = tmp_path / "data"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", str(small)], check=True)
+    try:
+        shop = make_shop()
+        for _ in range(2):
+            reply = shop.ask("import alpha", "alpha")
+            assert reply.status_code == 500
+            assert "uv could not be put into the store of layers: No space left on device" in reply.json()["error"]
+        assert shop.remains() == []
+        assert shop.layers() == []
+        assert shop.code("print(1)")["stdout"] == "1\n"
+        shop.close()
+    finally:
+        subprocess.run(["umount", "--lazy", str(small)], check=True)

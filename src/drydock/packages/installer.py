@@ -12,13 +12,17 @@ from drydock.box.running import Outcome
 from drydock.egress.grants import Ecosystem, FileGrant, PackagesGrant
 from drydock.packages import specifiers
 from drydock.packages.bench import Bench
-from drydock.packages.failed import InstallFailed
+from drydock.packages.failed import MOST_OUTPUT, InstallFailed
 from drydock.packages.wanted import Wanted
 
 PORT = 8000
 """Of the relay's door, on the build box's own loopback."""
 RELAY = f"http://127.0.0.1:{PORT}"
+ENOUGH = 4 * MOST_OUTPUT
+"""Bytes of an installer's words that are looked at when it has failed: its last ones say why."""
 LONGEST_LINE = 200
+MOST_LINES = 2000
+"""Told of one program: what it says after that is kept for its failure, if that comes, and told to nobody meanwhile."""
 _FILES = re.compile(re.escape(RELAY) + r"/files/[0-9a-f]{32}/")
 OnLine = Callable[[str], None]
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": HOME, "TMPDIR": TMP, "LANG": "C.UTF-8", "NO_COLOR": "1"}
@@ -54,7 +58,7 @@ class Shown:
         return _FILES.sub("", text).replace(RELAY, self._index.rstrip("/"))
 
     def line(self, line: str) -> None:
-        self._on_line(line[:LONGEST_LINE])
+        self._on_line(line)
 
 
 class Installer(Protocol):
@@ -82,19 +86,33 @@ def asked(wanted: Wanted) -> list[str]:
     return [specifiers.by_relay(entry, RELAY) for entry in wanted.requirements]
 
 
+class Lines:
+    """Whole lines of what comes in pieces, each cut to what is shown of it, as many as anybody can read."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._rest = ""
+        self._left = MOST_LINES
+
+    def hear(self, text: str) -> None:
+        if not self._left:
+            return
+        *lines, rest = text.split("\n", self._left)
+        if lines:
+            lines[0], self._rest = self._rest + lines[0], ""
+        for line in filter(None, (line.strip()[:LONGEST_LINE] for line in lines)):
+            self._tell(line)
+        self._left -= len(lines)
+        # Of a line without end only its beginning is kept: to join each piece to all before it takes quadratic time.
+        self._rest = (self._rest + rest)[:LONGEST_LINE]
+
+
 async def run(bench: Bench, shown: Shown, step: str, program: Program, *, keep: bool = False) -> Outcome:
     """One program of the installer's, to its end; InstallFailed if that is not a good one."""
-    rest = ""
-
-    def hear(data: bytes) -> None:
-        nonlocal rest
-        *lines, rest = (rest + shown.text(data)).split("\n")
-        for line in filter(str.strip, lines):
-            shown.line(line.strip())
-
-    outcome = await bench.run(program, hear, keep=keep)
+    lines = Lines(shown.line)
+    outcome = await bench.run(program, lambda data: lines.hear(shown.text(data)), keep=keep)
     ended = outcome.ended
     if ended.reason != "completed":
         why = WHY.get(ended.reason) or ended.detail or f"the installer ended with {ended.signal or ended.exit_code}"
-        raise InstallFailed(f"{step}: {why}", shown.text(outcome.stderr))
+        raise InstallFailed(f"{step}: {why}", shown.text(outcome.stderr[-ENOUGH:]))
     return outcome

@@ -8,13 +8,15 @@ from collections.abc import Iterable
 from drydock.egress.grants import Ecosystem, FileGrant
 from drydock.errors import Invalid
 
+_OPERAND = r"(?:[a-z][a-z_.]*|'[A-Za-z0-9_.<>=!~,() *+-]*'|\"[A-Za-z0-9_.<>=!~,() *+-]*\")"
+_CLAUSE = rf"[( ]*{_OPERAND}\s*(?:===|==|~=|!=|<=|>=|<|>|not\s+in\s|in\s)\s*{_OPERAND}[) ]*"
 PYTHON = re.compile(
     r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"  # name
     r"\s*(?:\[[A-Za-z0-9._, -]*\])?"  # extras
     r"\s*\(?(?:(?:===|==|~=|!=|<=|>=|<|>)\s*[A-Za-z0-9.*+!_-]+\s*,?\s*)*\)?"  # versions
-    r"\s*(?:;[A-Za-z0-9_.'\"<>=!~,() *+-]+)?"  # marker
+    rf"\s*(?:;{_CLAUSE}(?:\b(?:and|or)\b{_CLAUSE})*)?"  # marker
 )
-NODE = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*(?:@[A-Za-z0-9.*^~<>=| +-]+)?")
+NODE = re.compile(r"(?:@[a-z0-9~][a-z0-9._~-]*/)?[A-Za-z0-9~][A-Za-z0-9._~-]*(?:@[A-Za-z0-9.*^~<>=| +-]+)?")
 URL = re.compile(
     r"(?P<before>(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*(?:\[[A-Za-z0-9._, -]*\])?\s*@\s*)?)"
     r"(?P<url>https://[^\s#]+)(?P<after>(?:#sha256=[0-9a-f]{64})?)"

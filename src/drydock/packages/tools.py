@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from drydock.box.program import Layer
-from drydock.errors import Unavailable
+from drydock.errors import BoxFailed, Unavailable
 
 PREFIX = "tool-"
 PLACE = "/tools"
@@ -31,14 +31,14 @@ def uv_layer(store: Path) -> Layer:
     key = f"{PREFIX}uv-{about.st_size:x}-{about.st_mtime_ns:x}"
     if not (store / key).is_dir():
         unfinished = store / f"building-{secrets.token_hex(8)}"
-        unfinished.mkdir(mode=0o755)
-        unfinished.chmod(0o755)
-        shutil.copyfile(program, unfinished / "uv")
-        os.chmod(unfinished / "uv", 0o555)
         try:
+            unfinished.mkdir(mode=0o755)
+            unfinished.chmod(0o755)
+            shutil.copyfile(program, unfinished / "uv")
+            os.chmod(unfinished / "uv", 0o555)
             unfinished.rename(store / key)
-        except OSError:
-            shutil.rmtree(unfinished)
+        except OSError as wrong:
+            shutil.rmtree(unfinished, ignore_errors=True)
             if not (store / key).is_dir():
-                raise
+                raise BoxFailed(f"uv could not be put into the store of layers: {wrong.strerror}") from wrong
     return key, PLACE

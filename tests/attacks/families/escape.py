@@ -255,6 +255,11 @@ for pid in parents():
 attempt("priority of all of the uid", os.setpriority, os.PRIO_USER, 0, 19)
 print("HELD")
 """,
-        twin="import os\nfirst = os.nice(0)\nos.sched_setaffinity(0, {0})\nprint('FINE' if os.nice(5) == first + 5 else 'NO')",
+        twin="""
+import os
+os.sched_setaffinity(0, {0})
+first = os.nice(0)
+print("FINE" if os.nice(5) == first + 5 else "NO")
+""",
     ),
 )
