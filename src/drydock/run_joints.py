@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from drydock.forge.git.repository import Terms
 from drydock.observe.log import Log
 from drydock.packages.failed import InstallFailed
 from drydock.packages.index import Indexes
+from drydock.packages.tools import uv_layer
 from drydock.packages.wanted import ECOSYSTEMS
 from drydock.run.berth import Guard
 from drydock.run.engine import DbosEngine
@@ -167,5 +169,8 @@ class Workspaces:
         return yard
 
     async def open_box(self, home: Path, restore: Path | None, doors: Mapping[int, Handler]) -> HeldBox:
-        disk = self._settings.run_disk
-        return await HeldBox.open(self.yard(), home, self._limits, disk_bytes=disk, doors=doors, restore=restore)
+        yard, disk = self.yard(), self._settings.run_disk
+        layers = [await asyncio.to_thread(uv_layer, yard.store)]
+        return await HeldBox.open(
+            yard, home, self._limits, disk_bytes=disk, doors=doors, layers=layers, restore=restore
+        )

@@ -12,11 +12,14 @@ from drydock.agent.site import Done, Gone, Heard, OnOutput, Script, Stream
 from drydock.box.held_program import HeldProgram
 from drydock.box.program import CODE, HOME, TMP, WORK, Program
 from drydock.errors import BoxFailed, Conflict
+from drydock.packages.tools import PLACE
 from drydock.run.berth import Berth
 from drydock.run.workspace import REPO
 
+ENVIRONMENT = f"{HOME}/python"
+"""Where the repository's Python packages are, if it names any: first in the PATH of whatever runs."""
 ENV = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "PATH": f"{ENVIRONMENT}/bin:/usr/local/bin:/usr/bin:/bin:{PLACE}",
     "HOME": HOME,
     "TMPDIR": TMP,
     "LANG": "C.UTF-8",

@@ -81,13 +81,19 @@ class Workspace:
     def touch(self) -> None:
         self._touched = True
 
-    def beside(self, name: str) -> Berth:
-        """Another box of this run, with nothing in it. Its maker closes it, or it ends with this one."""
+    @property
+    def saved(self) -> str | None:
+        """Name of the newest snapshot."""
+        return self._saved
+
+    def beside(self, name: str, snapshot: str | None = None) -> Berth:
+        """Another box of this run, as the snapshot has it or with nothing in it. Its maker closes it, or it ends with
+        this one."""
         if self.closed:
             raise Stopped("cancelled", "the run's workspace is closed")
 
         async def opens(doors: Mapping[int, Handler]) -> HeldBox:
-            return await self._fresh(self.folder / name, None, doors)
+            return await self._fresh(self.folder / name, snapshot, doors)
 
         made = Berth(opens, self._guard, self._grants, self._going)
         self._beside.append(made)

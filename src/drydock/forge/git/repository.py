@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -222,6 +223,10 @@ class Repository:
         shallow = await self._box.git("rev-parse", "--is-shallow-repository")
         if shallow.text() == "true":
             await self._remote.whole(self.base, BASE, credential)
+
+    def leave_out(self, paths: Iterable[str]) -> None:
+        """From now on no tree of a tenant's folder has these, unless the base does."""
+        self._trees.installed = frozenset(map(os.fsencode, paths))
 
     @property
     def broken(self) -> bool:

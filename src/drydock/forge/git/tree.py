@@ -93,6 +93,8 @@ class Trees:
         """Hashes of blobs that git has."""
         self._folders: WeakKeyDictionary[HeldBox, dict[str, Folder]] = WeakKeyDictionary()
         self._numbers = itertools.count(1)
+        self.installed: frozenset[bytes] = frozenset()
+        """Paths that are left out like ignored ones: what was put into tenants' folders beside the repository."""
         self._turn = asyncio.Lock()
 
     async def learn(self, base: str) -> None:
@@ -179,6 +181,7 @@ class Trees:
             here = await held.look(look)
             others = [each for each in here.entries if each.path not in self._base]
             ignored = await ignores.among(others, here.ignores, depth)
+            ignored = ignored | self.installed
             kept = [each for each in here.entries if each.path not in ignored or each.path in self._tracked]
             found += kept
             left += here.left_out

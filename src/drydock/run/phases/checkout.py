@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from drydock.forge.git.credential import Credential
@@ -30,6 +30,7 @@ class Checkout:
         self._depth = 1
         self._base = ""
         self._open: Repository | None = None
+        self._installed: Sequence[str] = ()
 
     @property
     def base(self) -> str:
@@ -52,11 +53,16 @@ class Checkout:
         """What was cloned in an earlier play."""
         self._base, self._depth = base, depth
 
+    def leave_out(self, installed: Sequence[str]) -> None:
+        """Paths that are no part of the work though they lie in its folder."""
+        self._installed = installed
+
     async def repository(self) -> Repository:
         if self._open is not None and self._open.broken:
             await self.close()
         if self._open is None:
             self._open = await self._again()
+        self._open.leave_out(self._installed)
         return self._open
 
     async def _again(self) -> Repository:

@@ -57,6 +57,8 @@ class Delivering:
         await desk.emit("diff_generated", hasChanges=bool(change.patch))
         await desk.checkpoint("diff")
         shown = await self._shown(change)
+        if prepared.fields["installed"]:
+            shown["dependencies"] = prepared.fields["installed"]
         if not job.spec.commits:
             return {**shown, "note": note}
         if why := _withheld(change, since, verdict):

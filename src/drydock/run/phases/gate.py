@@ -30,7 +30,7 @@ class Judging:
 
         self.judged = Change(**await job.desk.once(f"change-{round}", take))
         untouched = Change(str(prepared.fields["base"]), "")
-        self._grounds = CleanGrounds(job, self._changes, untouched, self.judged)
+        self._grounds = CleanGrounds(job, prepared, self._changes, untouched, self.judged)
         if self._gate is None:
             self._gate = Gate(task_of(job.spec), job.desk, self)
         try:

@@ -9,6 +9,7 @@ from typing import Any
 from drydock.agent.desk import Instruction
 from drydock.agent.strategy import told
 from drydock.run.parts import Job, Prepared
+from drydock.run.phases import dependencies
 from drydock.run.phases.agency import task_of
 from drydock.run.phases.checkout import Checkout
 from drydock.run.phases.earlier import Earlier, Legacies
@@ -38,8 +39,29 @@ class Preparing:
         if branch and not earlier.branch:
             await desk.emit("git_branch_created", branchName=branch)
         said += await desk.checkpoint("cloned")
+        installed = await self._install(job)
         ours = begun["base"] if earlier.branch else ""
-        return Prepared({**begun, "branch": branch, "ours": ours, "earlier": earlier.conversation}, said)
+        fields = {"branch": branch, "ours": ours, "earlier": earlier.conversation, "installed": installed}
+        return Prepared({**begun, **fields, "snapshot": job.workspace.saved if installed else None}, said)
+
+    async def _install(self, job: Job) -> list[dict[str, Any]]:
+        """What lock files name. The snapshot that follows is what checks begin with."""
+        locks = await job.desk.once("locks", lambda: dependencies.locks_of(job.site))
+        if not locks:
+            return []
+        if any(dependencies.LOCKS[lock].startswith("npm") for lock in locks):
+            self._checkout.leave_out([dependencies.NODE_MODULES])
+
+        async def act() -> list[dict[str, Any]]:
+            done = await dependencies.install(job.site, locks)
+            await job.desk.changed()
+            return [each.to_json() for each in done]
+
+        installed: list[dict[str, Any]] = await job.desk.once("dependencies", act)
+        failed = [each["lock"] for each in installed if not each["ok"]]
+        message = f"{', '.join(failed)} could not be installed" if failed else f"installed from {', '.join(locks)}"
+        await job.desk.emit("dependencies_installed", message=message, dependencies=installed)
+        return installed
 
     async def _earlier(self, job: Job) -> Earlier:
         followed = job.spec.follow_up_of
