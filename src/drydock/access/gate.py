@@ -27,6 +27,8 @@ TOKEN = Caller("token", "SERVER_AUTH_TOKEN", "token")
 LONGEST_CREDENTIAL = 4096
 _BEARER = re.compile(r"bearer[ \t]+([^ \t]+)", re.IGNORECASE)
 _TOKEN = re.compile(r"[!-~]+")
+_USUAL = frozenset(("127.0.0.1", "localhost", "::1"))
+"""Asked three times for each request of a local caller, and known without parsing."""
 _AUTHORITY = re.compile(r"(localhost|[0-9.]+|\[::1\])(?::([0-9]{1,5}))?", re.IGNORECASE)
 _ANY_AUTHORITY = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 
@@ -91,7 +93,7 @@ def admit(settings: Settings, keys: Snapshot, bound_host: str, knock: Knock) -> 
 
 def is_loopback(host: str) -> bool:
     """Whether this address, or the name `localhost`, can only be reached from this machine. Other names cannot say."""
-    if host.lower() == "localhost":
+    if host in _USUAL or host.lower() == "localhost":
         return True
     try:
         address = ipaddress.ip_address(host)

@@ -92,6 +92,7 @@ class Call:
         await self._send({"type": "http.response.body", "body": reply.body})
 
     async def begin(self, status: int, headers: Headers) -> None:
+        """The head, which goes out with the first `write`."""
         self.status = status
         await self._send({"type": "http.response.start", "status": status, "headers": headers + self.extra})
 

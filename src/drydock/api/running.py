@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import signal
 import socket
 from collections.abc import Callable, Generator
@@ -46,6 +47,8 @@ class _Uvicorn(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        # What a server is made of stays: the collector need not look through all of it again and again.
+        gc.freeze()
         self._ready()
 
     @contextlib.contextmanager

@@ -17,6 +17,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from drydock.api.reply_writer import ReplyWriter
 from drydock.api.text import write
 
 HEAD_LIMIT = 64 * 1024
@@ -145,6 +146,7 @@ class Wire(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        cycle.transport = ReplyWriter(cycle.transport, cycle)
         super()._start_asgi_task(cycle, app)
 
     def _go_on_without_upgrade(self, rest: bytes) -> None:

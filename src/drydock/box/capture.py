@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Callable
 
 CHUNK = 1 << 16
+ROOM = 1 << 20
+"""Bytes that a pipe takes while nobody reads it; the kernel gives memory to what is in it only."""
 
 
 class Capture:
     def __init__(self, keep: int, tell: Callable[[bytes], None] | None) -> None:
         self.read_end, self.write_end = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self.read_end, False)
+        self._widen()
         self.total = 0
         self._keep = keep
         self._kept = 0
@@ -54,6 +58,12 @@ class Capture:
             self._kept += len(kept)
             if self._tell is not None and kept:
                 self._tell(kept)
+
+    def _widen(self) -> None:
+        try:
+            fcntl.fcntl(self.read_end, fcntl.F_SETPIPE_SZ, ROOM)
+        except OSError:
+            return  # this user's share of the kernel's memory for pipes is taken: 64 KiB then, read more often
 
     def hand_over(self) -> None:
         """The box has its own copy of the write end now."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from drydock.box.doors import Doors, Handler
 from drydock.box.limits import Limits
 from drydock.box.program import Program
-from drydock.box.running import OnOutput, Outcome, Running
+from drydock.box.running import Collect, OnOutput, Outcome, Running
 from drydock.box.slot import Message, Parked, Slot
 from drydock.box.stop import Stop
 from drydock.box.yard import Yard
@@ -88,17 +88,18 @@ class Pool:
         *,
         stop: Stop | None = None,
         on_output: OnOutput | None = None,
-        collect: Callable[[int], Awaitable[None]] | None = None,
+        collect: Collect | None = None,
         doors: Mapping[int, Handler] = NO_DOORS,
     ) -> Outcome:
-        """Run it in a box of its own. `collect` gets the folder /box once nothing in it can change any more."""
+        """Run it in a box of its own."""
         ways_out = Doors(doors)
         running, parked = await self._begin(program, limits, stop or Stop(), on_output, ways_out)
         last: asyncio.Future[Any] = running.finished
         try:
             outcome = await asyncio.shield(running.finished)
-            if collect is not None:
-                last = asyncio.ensure_future(collect(parked.root))
+            collecting = None if collect is None else collect(parked.root)
+            if collecting is not None:
+                last = asyncio.ensure_future(collecting)
                 await asyncio.shield(last)
             return outcome
         except asyncio.CancelledError:

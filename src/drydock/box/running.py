@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -22,8 +23,13 @@ from drydock.box.verdict import Witness, is_full, read_status
 
 StreamName = Literal["stdout", "stderr"]
 OnOutput = Callable[[StreamName, bytes], None]
+Collect = Callable[[int], Awaitable[None] | None]
+"""Gets the folder /box once nothing in it can change any more. None when there is nothing to wait for."""
 BACKSTOP_S = 0.5
 """After a kill the end must be reported within this; else the whole slot is killed."""
+LISTEN_AFTER_S = 0.05
+"""Most programs have ended by then, and what they wrote is taken out of their pipes at once: watching the pipes of each
+would cost more than all else that the server does for it. Until then a program may write a pipe full."""
 
 
 @dataclass(slots=True)
@@ -65,7 +71,11 @@ class Running:
             undo.pop_all()
         for capture in self._captures:
             capture.hand_over()
-            self._loop.add_reader(capture.read_end, self._read, capture)
+        self._listening = False
+        if on_output is None:
+            self._timers.append(self._loop.call_later(LISTEN_AFTER_S, self._listen))
+        else:
+            self._listen()
         self._timers.append(self._loop.call_later(limits.wall_ms / 1000, self.kill, "timeout"))
         stop.then(self.kill)
 
@@ -94,6 +104,11 @@ class Running:
             }
             self._started = time.monotonic()
             self._slot.send(head, [*fds, *(capture.write_end for capture in self._captures)])
+
+    def _listen(self) -> None:
+        self._listening = True
+        for capture in self._captures:
+            self._loop.add_reader(capture.read_end, self._read, capture)
 
     def _read(self, capture: Capture) -> None:
         if not capture.read_some():
@@ -137,7 +152,8 @@ class Running:
         for timer in self._timers:
             timer.cancel()
         for capture in self._captures:
-            self._loop.remove_reader(capture.read_end)
+            if self._listening:
+                self._loop.remove_reader(capture.read_end)
             capture.drain()
             capture.close()
         out, err = self._captures
@@ -163,7 +179,8 @@ class Running:
         )
 
 
-def resource_limits(limits: Limits, *, counted_by_group: bool) -> dict[str, int]:
+@functools.lru_cache(64)
+def resource_limits(limits: Limits, *, counted_by_group: bool) -> Mapping[str, int]:
     wanted = {"FSIZE": limits.file_bytes, "NOFILE": limits.open_files, "CORE": 0, "MEMLOCK": 1 << 20}
     if not counted_by_group:
         # Each process by itself then, which is less than a limit for the box: /health says so.

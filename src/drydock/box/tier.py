@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Literal, Protocol
 
 from drydock.box.limits import Limits
 from drydock.box.program import Program
-from drydock.box.running import OnOutput, Outcome
+from drydock.box.running import Collect, OnOutput, Outcome
 from drydock.box.stop import Stop
 
 Isolation = Literal["process", "box", "gvisor"]
@@ -31,7 +30,7 @@ class Tier(Protocol):
         *,
         stop: Stop | None = None,
         on_output: OnOutput | None = None,
-        collect: Callable[[int], Awaitable[None]] | None = None,
+        collect: Collect | None = None,
     ) -> Outcome:
         """Run it behind walls of its own. `collect` gets its folder /box once nothing in it can change any more."""
         ...

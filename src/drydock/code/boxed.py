@@ -6,7 +6,7 @@ import asyncio
 import fnmatch
 import functools
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +48,7 @@ class BoxedExecutor:
             cpus=settings.cpus,
             output_bytes=settings.output_bytes,
         )
+        self._limits_for = functools.lru_cache(64)(self._limits_of)
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._yard: Yard | None = None
         self._tiers: Tiers | None = None
@@ -199,18 +200,20 @@ class BoxedExecutor:
         language = self._languages[request.language]
         found = collect.Collected()
 
-        async def take_out(root: int) -> None:
+        async def collected(root: int, path: str) -> None:
             nonlocal found
+            work = functools.partial(collect.collect, root, path, wanted=_wanted(request.outputs))
+            found = await asyncio.get_running_loop().run_in_executor(None, work)
+
+        def take_out(root: int) -> Awaitable[None] | None:
             path = f"work/{self._settings.output_dir}"
-            if not collect.is_empty(root, path):
-                work = functools.partial(collect.collect, root, path, wanted=_wanted(request.outputs))
-                found = await asyncio.get_running_loop().run_in_executor(None, work)
+            return None if collect.is_empty(root, path) else collected(root, path)
 
         assert self._tiers is not None, "the executor is not open"
         tier = await self._tiers.get(request.isolation or self.isolation)
         outcome = await tier.run(
             self._program(language, request, layers),
-            self._limits_of(request),
+            self._limits_for(request.timeout_ms, request.memory_bytes, request.processes, request.cpus),
             stop=stop,
             on_output=on_output,
             collect=take_out,
@@ -229,15 +232,18 @@ class BoxedExecutor:
         files[script] = (request.code or "").encode("utf-8", "surrogatepass")
         return Program(language.argv(script), script, files, folders, env, stdin=request.stdin, layers=layers)
 
-    def _limits_of(self, request: ExecutionRequest) -> Limits:
-        limits = replace(self._limits, wall_ms=request.timeout_ms)
-        if request.memory_bytes is not None:
-            limits = replace(limits, memory_bytes=min(request.memory_bytes, limits.memory_bytes))
-        if request.processes is not None:
-            limits = replace(limits, processes=min(request.processes, limits.processes))
-        if request.cpus is not None:
-            limits = replace(limits, cpus=min(request.cpus, limits.cpus))
-        return limits
+    def _limits_of(
+        self, timeout_ms: int, memory_bytes: int | None, processes: int | None, cpus: float | None
+    ) -> Limits:
+        """Nobody can ask for more than the server's own."""
+        most = self._limits
+        return replace(
+            most,
+            wall_ms=timeout_ms,
+            memory_bytes=most.memory_bytes if memory_bytes is None else min(memory_bytes, most.memory_bytes),
+            processes=most.processes if processes is None else min(processes, most.processes),
+            cpus=most.cpus if cpus is None else min(cpus, most.cpus),
+        )
 
 
 def _no_footing(wrong: BoxFailed, python: Path) -> CannotStart:

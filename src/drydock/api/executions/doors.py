@@ -186,6 +186,7 @@ async def begin_stream(call: Call) -> None:
             (b"x-accel-buffering", b"no"),
         ],
     )
+    await call.write(b"")  # the head at once: the first event may be long in coming
 
 
 async def _send_all(call: Call, events: Iterator[bytes]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +15,9 @@ from drydock.box.stop import Stop
 from drydock.code.request import ExecutionRequest, ExecutionResult
 from drydock.errors import DrydockError
 from drydock.store.execution import Execution, Output, SkippedFile, State, StoredFile, object_key
+
+
+_ENDED = tuple(each.name for each in fields(Ended))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,8 @@ def _result_fields(result: ExecutionResult) -> dict[str, Any]:
 
 
 def ended_fields(ended: Ended) -> dict[str, Any]:
-    fields = asdict(ended) | {"retryable": ended.retryable}
-    if fields["detail"] is None:
-        del fields["detail"]
-    return fields
+    told = {name: getattr(ended, name) for name in _ENDED}
+    told["retryable"] = ended.retryable
+    if told["detail"] is None:
+        del told["detail"]
+    return told

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from drydock.box.capture import Capture
 from drydock.box.ended import Ended
 from drydock.box.limits import Limits
 from drydock.box.program import Program, bytes_memfd
-from drydock.box.running import OnOutput, Outcome, resource_limits, with_output
+from drydock.box.running import Collect, OnOutput, Outcome, resource_limits, with_output
 from drydock.box.stop import Stop, StopReason
 from drydock.box.verdict import Witness, read_status
 from drydock.box.yard import Yard
@@ -54,7 +54,7 @@ class Processes:
         *,
         stop: Stop | None = None,
         on_output: OnOutput | None = None,
-        collect: Callable[[int], Awaitable[None]] | None = None,
+        collect: Collect | None = None,
     ) -> Outcome:
         if program.layers:
             raise BoxFailed("isolation `process` has no packages", hint="Set the isolation to `box` for requirements.")
@@ -69,7 +69,9 @@ class Processes:
             if collect is not None:
                 root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
                 try:
-                    await collect(root)
+                    collecting = collect(root)
+                    if collecting is not None:
+                        await collecting
                 finally:
                     os.close(root)
             return outcome
