@@ -64,7 +64,7 @@ NO_FILTER = Edit(
     KERNEL, '_check(_libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, where, 0, 0), "prctl(PR_SET_SECCOMP)")', "where"
 )
 KEEPS_CAPABILITIES = Edit(TENANT, "    kernel.drop_capabilities()\n", "")
-NO_PID_NAMESPACE = Edit(KERNEL, "CLONE_VM | CLONE_NEWPID | signal.SIGCHLD", "CLONE_VM | signal.SIGCHLD")
+NO_PID_NAMESPACE = Edit(KERNEL, "CLONE_VM | CLONE_NEWPID | _SIGCHLD", "CLONE_VM | _SIGCHLD")
 
 UIDS = (
     Knockout(
@@ -120,9 +120,6 @@ KNOCKOUTS = (
         [
             NO_PID_NAMESPACE,
             KEEPS_CAPABILITIES,
-            Edit(
-                ZYGOTE, "        kernel.set_dumpable(True)  # harmless", "        kernel.set_dumpable(True)  # no more"
-            ),
             Edit(
                 ZYGOTE, "    kernel.set_dumpable(False)  # no process", "    kernel.set_dumpable(True)  # any process"
             ),
@@ -203,7 +200,10 @@ KNOCKOUTS = (
     ),
     Knockout(
         "the cut of output",
-        [Edit(RUNNING, "Capture(limits.output_bytes, tell)", "Capture(1 << 30, tell)")],
+        [
+            Edit(RUNNING, f"Capture(limits.output_bytes, {name})", f"Capture(1 << 30, {name})")
+            for name in ("out", "err")
+        ],
         ["thirty megabytes of output on both streams"],
     ),
     Knockout(

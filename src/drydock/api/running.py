@@ -17,6 +17,8 @@ from drydock.api.wire import wire_class
 
 KEEP_ALIVE = 75
 """Seconds that an idle connection is kept; longer than the 60 s of common load balancers, which must close first."""
+COLLECT_AFTER = 10_000
+"""Objects more than there were; each collection looks through that many."""
 LAST_BYTES = 1
 """Seconds that replies which are being written get at the very end."""
 
@@ -47,8 +49,10 @@ class _Uvicorn(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        # What a server is made of stays: the collector need not look through all of it again and again.
+        # What a server is made of stays, so the collector need not look through it again; and of what a request makes,
+        # hardly anything is a cycle.
         gc.freeze()
+        gc.set_threshold(COLLECT_AFTER)
         self._ready()
 
     @contextlib.contextmanager

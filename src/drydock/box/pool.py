@@ -17,9 +17,9 @@ from drydock.box.stop import Stop
 from drydock.box.yard import Yard
 from drydock.errors import BoxFailed
 
-RENEW_AFTER = 256
+RENEW_AFTER = 512
 """Executions that one interpreter serves under load. They share a hash seed, so the number is kept small; a renewal
-costs 13 ms of processor time, here 0.05 ms for each of them."""
+costs 13 ms of processor time, here 0.025 ms for each of them."""
 RENEW_IDLE_S = 0.1
 """An interpreter that has served anybody is replaced once the server is idle this long: then it costs nobody time."""
 START_S = 20.0

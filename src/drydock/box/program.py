@@ -45,7 +45,7 @@ def body_memfd(program: Program) -> int:
         {
             "argv": None if program.argv is None else list(program.argv),
             "script": program.script,
-            "env": list(program.env.items()),
+            "env": [(os.fsencode(name), os.fsencode(value)) for name, value in program.env.items()],
             "cwd": f"{WORK}/{program.cwd}" if program.cwd else WORK,
             "folders": _folders(program),
             "files": [(path, len(data)) for path, data in files],

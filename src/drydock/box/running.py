@@ -9,7 +9,7 @@ import resource
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from drydock.box.capture import Capture
@@ -61,14 +61,15 @@ class Running:
         self._timers: list[asyncio.TimerHandle] = []
         out = None if on_output is None else lambda data: on_output("stdout", data)
         err = None if on_output is None else lambda data: on_output("stderr", data)
-        with ExitStack() as undo:
-            self._captures = []
-            for tell in (out, err):
-                capture = Capture(limits.output_bytes, tell)
-                undo.callback(capture.close)
-                self._captures.append(capture)
+        self._captures: list[Capture] = []
+        try:
+            self._captures.append(Capture(limits.output_bytes, out))
+            self._captures.append(Capture(limits.output_bytes, err))
             self._begin(program)
-            undo.pop_all()
+        except BaseException:
+            for capture in self._captures:
+                capture.close()
+            raise
         for capture in self._captures:
             capture.hand_over()
         self._listening = False
@@ -195,4 +196,18 @@ def _at_most_ours(name: str, value: int) -> int:
 
 
 def with_output(ended: Ended, out: Capture, err: Capture) -> Ended:
-    return replace(ended, stdout_bytes=out.total, stderr_bytes=err.total, stdout_cut=out.cut, stderr_cut=err.cut)
+    """By name, since `dataclasses.replace` looks at all fields again for each call."""
+    return Ended(
+        ended.reason,
+        ended.exit_code,
+        ended.signal,
+        ended.wall_ms,
+        ended.cpu_ms,
+        ended.peak_memory_bytes,
+        out.total,
+        err.total,
+        out.cut,
+        err.cut,
+        ended.survivors,
+        ended.detail,
+    )

@@ -16,7 +16,6 @@ from drydock.code.request import ExecutionRequest, ExecutionResult
 from drydock.errors import DrydockError
 from drydock.store.execution import Execution, Output, SkippedFile, State, StoredFile, object_key
 
-
 _ENDED = tuple(each.name for each in fields(Ended))
 
 

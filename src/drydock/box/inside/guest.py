@@ -75,8 +75,7 @@ def _become_tenant(job: dict[str, Any], ended: int) -> NoReturn:
     kernel.set_dumpable(True)
     os.chdir(job["cwd"])
     os.environ.clear()
-    for name, value in job["env"]:
-        os.environ[name] = value
+    stage.take_environment(job["env"])
     filters = [kernel.SeccompFilter(each) for each in job["filters"]]
     argv = job["argv"]
     if argv is None:

@@ -104,11 +104,21 @@ def hand_out_doors(ctl: _socket.socket, ports: list[int]) -> None:
         door.close()
 
 
-def first_for_oom_killer() -> None:
-    """The tenant dies of memory before the zygote does. Needs a dumpable process: else the file is root's."""
-    fd = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
-    os.write(fd, b"1000")
-    os.close(fd)
+class OomOrder:
+    """Who dies first when memory runs out: the tenant, before the zygote. What is forked meanwhile inherits it.
+
+    Made while the process is dumpable: else the file is root's.
+    """
+
+    def __init__(self) -> None:
+        self._score = os.open("/proc/self/oom_score_adj", os.O_RDWR | os.O_CLOEXEC)
+        self._own = os.pread(self._score, 16, 0)
+
+    def first(self) -> None:
+        os.pwrite(self._score, b"1000", 0)
+
+    def as_before(self) -> None:
+        os.pwrite(self._score, self._own, 0)
 
 
 class Loopback:
@@ -149,3 +159,11 @@ def read_only_work() -> None:
 def set_limits(limits: dict[str, int]) -> None:
     for name, value in limits.items():
         resource.setrlimit(_LIMITS[name], (value, value))
+
+
+def take_environment(wanted: list[tuple[bytes, bytes]]) -> None:
+    """Into an empty one. As bytes, past the encoding and decoding of os.environ, which touch memory that is shared."""
+    known = os.environ._data  # type: ignore[attr-defined]
+    for name, value in wanted:
+        known[name] = value
+        os.putenv(name, value)

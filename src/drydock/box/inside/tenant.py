@@ -34,9 +34,7 @@ def become(head: dict[str, Any], fds: list[int], seccomp: kernel.SeccompFilter, 
     os.dup2(fds[names.index("stderr")], 2)
     body = lay_out(fds[names.index("body")])
     os.chdir(body["cwd"])
-    environ = os.environ
-    for name, value in body["env"]:
-        environ[name] = value  # the zygote has emptied it
+    stage.take_environment(body["env"])
     # The control socket stays open, closed on exec, so that a program that cannot be started is told apart from one
     # that exits with 127; the tenant's Python never sees it.
     keep = ctl.fileno()
@@ -56,7 +54,7 @@ def become(head: dict[str, Any], fds: list[int], seccomp: kernel.SeccompFilter, 
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     seccomp.install()
     try:
-        os.execvpe(argv[0], argv, environ)
+        os.execvpe(argv[0], argv, os.environ)
     except (OSError, ValueError) as wrong:
         reason = os.strerror(wrong.errno) if isinstance(wrong, OSError) and wrong.errno else str(wrong)
         messages.send(ctl, {"fault": reason, "id": head["id"]}, [])

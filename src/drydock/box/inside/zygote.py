@@ -38,24 +38,29 @@ def main() -> None:
         kernel.SeccompFilter(config["outer_filter"]).install()
     seccomp = kernel.SeccompFilter(config["inner_filter"])
     os.umask(0o022)
-    if config["held"]:
-        stage.first_for_oom_killer()  # inherited by its programs, which are never dumpable in time
+    oom_order = stage.OomOrder()
     kernel.set_dumpable(False)  # no process of the same uid may read our memory or files through /proc or ptrace
     python.warm_up()
     try:
         if config["held"]:
+            oom_order.first()  # and its programs with it
             held.serve(ctl, seccomp, config["doors"], config["layers"])
         else:
-            _Zygote(ctl, config, seccomp, fds[0] if fds else None).serve()
+            _Zygote(ctl, config, seccomp, oom_order, fds[0] if fds else None).serve()
     except BrokenPipeError:
         return  # the server is gone, and with it every reason to live
 
 
 class _Zygote:
     def __init__(
-        self, ctl: _socket.socket, config: dict[str, Any], seccomp: kernel.SeccompFilter, pids_current: int | None
+        self,
+        ctl: _socket.socket,
+        config: dict[str, Any],
+        seccomp: kernel.SeccompFilter,
+        oom_order: stage.OomOrder,
+        pids_current: int | None,
     ) -> None:
-        self._ctl, self._seccomp = ctl, seccomp
+        self._ctl, self._seccomp, self._oom_order = ctl, seccomp, oom_order
         self._size = (config["work_bytes"], config["inodes"])
         self._tmpfs = stage.tmpfs_options(*self._size)
         self._gvisor = config["gvisor"]
@@ -72,12 +77,14 @@ class _Zygote:
             sleeper = kernel.clone_sleeper()
             handle = os.pidfd_open(sleeper)
             kernel.setns(handle, kernel.CLONE_NEWPID)
+            self._oom_order.first()
             box = os.fork()
             if box == 0:
                 try:
                     self._be_box(handle)
                 except BaseException as wrong:
                     tenant.fail(self._ctl, wrong)
+            self._oom_order.as_before()
             kernel.setns(self._own_pids, kernel.CLONE_NEWPID)
             _, status, used = os.wait4(box, 0)
             signal.pidfd_send_signal(handle, signal.SIGKILL)
@@ -101,8 +108,6 @@ class _Zygote:
         if self._gvisor:
             gvisor.prepare()
         stage.mount_proc(whole=bool(self._gvisor))
-        kernel.set_dumpable(True)  # harmless: nothing else lives in this pid namespace yet
-        stage.first_for_oom_killer()
         root = os.open(stage.ROOT, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         messages.send(self._ctl, {"parked": True}, [handle, root])
         head, fds = messages.receive(self._ctl)
