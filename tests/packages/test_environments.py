@@ -109,6 +109,7 @@ def test_one_that_cannot_be_installed_is_told_and_not_kept(shop: Shop) -> None:
     reply = create(shop, "ds", "nonexistent-pkg-zz")
     assert reply.status_code == 400
     assert reply.json()["error"].startswith("package installation failed: ")
+    assert "nonexistent-pkg-zz was not found in the package registry" in reply.json()["error"]
     assert names(shop) == []
     assert shop.layers() == []
 

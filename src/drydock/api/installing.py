@@ -6,9 +6,10 @@ from drydock.api.call import Call
 from drydock.api.executions.desk import Desk
 from drydock.box.stop import Stop
 from drydock.code.executor import Executor
-from drydock.errors import Draining, Unavailable
+from drydock.errors import Draining, Invalid, Unavailable
 from drydock.packages.builds import Stopped
 from drydock.packages.environments import Environment
+from drydock.packages.failed import InstallFailed
 from drydock.packages.packages import Packages
 from drydock.packages.wanted import Name, Wanted
 
@@ -32,6 +33,9 @@ class Installing:
         try:
             with call.if_gone(lambda: stop("cancelled")):
                 return await self.packages.create(name, wanted, within_s=within_s, stop=stop)
+        except InstallFailed as failed:
+            # No program follows, on whose error stream the installer's own words would come.
+            raise Invalid(failed.text.rstrip(), where="requirements", hint="Mend what the installer names.") from failed
         except Stopped:
             raise Draining("the installation was ended before it was done") from None
         finally:
