@@ -144,6 +144,24 @@ def test_what_an_uploader_writes_does_not_break_out_of_its_attribute() -> None:
     assert linked(written, parse("http://127.0.0.1/")) == ["http://127.0.0.1/files/x"]
 
 
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ("2024-02-29T12:00:00.123456Z", True),
+        ("2024-02-29T12:00:00+00:00", True),
+        ("9999-99-99", False),
+        ("2023-02-29T12:00:00Z", False),
+        ("T" * 30, False),
+        (5, False),
+    ],
+)
+def test_a_moment_that_no_calendar_has_does_not_cost_the_page(told: object, kept: bool) -> None:
+    """uv refuses a page for one."""
+    entry = {"filename": NAME, "url": "/a", "hashes": {}, "upload-time": told}
+    [file] = parse_simple(JSON_TYPE, json.dumps({"files": [entry]}).encode(), AT, "alpha").files
+    assert file.uploaded == (told if kept else None)
+
+
 BOMBS = {
     "brackets": b'{"files":' + b"[" * 1_000_000,
     "objects": b'{"files":' + b'{"a":' * 500_000,

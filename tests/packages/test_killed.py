@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -36,7 +37,7 @@ def until(holds: Callable[[], bool], within: float) -> None:
 @pytest.mark.parametrize("isolation", ["box", "gvisor"])
 def test_a_killed_server_takes_its_builds_along(tmp_path: Path, index: Index, isolation: str) -> None:
     index.publish(scripted(BUILDS), wheel("alpha"))
-    told = {"python_index": index.pypi, "isolation": isolation, "max_concurrent": 1}
+    told: dict[str, Any] = {"python_index": index.pypi, "isolation": isolation, "max_concurrent": 1}
     with Started(tmp_path / "first", data=tmp_path / "data", **told) as server:
         asking = threading.Thread(target=hung_up, args=(server,))
         asking.start()

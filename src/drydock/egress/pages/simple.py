@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -86,7 +87,7 @@ def _linked_json(entry: dict[str, Any], at: URL) -> Linked | None:
         yanked=(_text(yanked) or True) if isinstance(yanked, str) else yanked is True,
         metadata=(_hashes(metadata) or True) if isinstance(metadata, dict) else metadata is True,
         size=size if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 1 << 48 else None,
-        uploaded=str(entry["upload-time"]) if _is(entry.get("upload-time"), _TIME) else None,
+        uploaded=_moment(entry.get("upload-time")),
     )
 
 
@@ -204,6 +205,14 @@ def _hashes(given: Any) -> dict[str, str]:
 
 def _text(given: Any) -> str | None:
     return given if isinstance(given, str) and len(given) <= TEXT and given.isprintable() else None
+
+
+def _moment(given: Any) -> str | None:
+    """None for a day that no calendar has: installers refuse the whole page for one."""
+    try:
+        return given if _is(given, _TIME) and datetime.fromisoformat(given) else None
+    except ValueError:
+        return None
 
 
 def _is(given: Any, form: re.Pattern[str]) -> bool:
