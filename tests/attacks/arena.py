@@ -267,15 +267,14 @@ class BareServer:
         for path in folder.rglob("*"):
             os.chown(path, BARE_UID, BARE_UID, follow_symlinks=False)
         enter = "".join(f"echo $$ > {path}; " for path in self._group.procs_files())
-        guard = (
-            f"{enter}ulimit -f 4194304; ulimit -c 0; exec unshare --mount --pid --ipc --fork --kill-child --mount-proc "
-        )
-        guard += (
-            f"setpriv --reuid {BARE_UID} --regid {BARE_UID} --clear-groups {BARE_PYTHON} {BARE} {self.planted.data} "
-            + " ".join(self.planted.indexes)
-        )
+        guard = [
+            f"{enter}ulimit -f 16777216; ulimit -c 0; exec",
+            "unshare --mount --pid --ipc --fork --kill-child --mount-proc",
+            f"setpriv --reuid {BARE_UID} --regid {BARE_UID} --clear-groups",
+            f"{BARE_PYTHON} {BARE} {self.planted.data} {' '.join(self.planted.indexes)}",
+        ]
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", guard],
+            ["/bin/sh", "-c", " ".join(guard)],
             env={"PATH": os.environ["PATH"], "HOME": str(self.planted.data), **self.planted.environ},
             cwd="/",
             stdin=subprocess.DEVNULL,

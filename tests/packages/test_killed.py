@@ -34,7 +34,7 @@ def until(holds: Callable[[], bool], within: float) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("isolation", ["box", "gvisor"])
+@pytest.mark.parametrize("isolation", ["box", pytest.param("gvisor", marks=pytest.mark.long)])
 def test_a_killed_server_takes_its_builds_along(tmp_path: Path, index: Index, isolation: str) -> None:
     index.publish(scripted(BUILDS), wheel("alpha"))
     told: dict[str, Any] = {"python_index": index.pypi, "isolation": isolation, "max_concurrent": 1}
