@@ -36,7 +36,7 @@ def test_a_status_that_stays_is_not(server: ModelServer, name: str, status: int)
     assert f"{name} answered {status}: scripted failure" in failed.message
 
 
-@pytest.mark.parametrize("kind", ["reset", "cut", "garbage", "shape", "empty"])
+@pytest.mark.parametrize("kind", ["reset", "cut", "garbage", "shape", "empty", "endless", "packed"])
 @pytest.mark.parametrize("name", NAMES)
 def test_the_network_and_answers_that_are_none_are_tried_again(server: ModelServer, name: str, kind: str) -> None:
     fault = Fault(kind)  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from drydock.run.worker import MOST_PLAYS
 from tests.run.lives import Life, must_be_whole, wait
 
 
@@ -83,3 +84,20 @@ def test_a_server_that_is_told_to_stop_leaves_its_runs_to_the_next_one(tmp_path:
     assert life.process.returncode == 0
     with Life(data, effects) as life:
         must_be_whole(run, life.until_ended(run), effects, data)
+
+
+def test_a_run_that_kills_its_server_each_time_is_not_played_for_ever(tmp_path: Path, effects: Path) -> None:
+    data = tmp_path / "data"
+    effects.touch()
+    with Life(data, effects) as life:
+        run = life.start("fatal")
+        life.until_dead()
+    for _ in range(MOST_PLAYS - 1):
+        with Life(data, effects) as life:
+            life.until_dead()
+    with Life(data, effects) as life:
+        shown = life.until_ended(run)
+        assert (shown["status"], shown["error"]["type"]) == ("failed", "unknown_error")
+        assert shown["error"]["message"] == f"the server has died {MOST_PLAYS} times in the same step: turn-0"
+        assert life.until_ended(life.start())["status"] == "completed"
+    assert effects.read_text().count("turn-0\n") == MOST_PLAYS + 1

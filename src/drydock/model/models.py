@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ from drydock.model.provider import Providers
 from drydock.model.usage import Usage
 from drydock.settings import Settings
 
+log = logging.getLogger(__name__)
 ERRORS: dict[Kind, type[ModelFailed]] = {
     "missing": ModelMissing,
     "auth": ModelAuth,
@@ -92,6 +94,8 @@ class Models:
             if isinstance(told, Answer):
                 return told
             wait = wait_before(attempt + 1, told.retry_after) if told.retryable and attempt < TRIES else None
+            goes_on = "not asked again" if wait is None else f"asked again in {wait:.1f} s"
+            log.warning("%s %s (try %d): %s", model, told.text, attempt, goes_on)
             if wait is None:
                 asking.failed.append((model, told, attempt))
                 return None

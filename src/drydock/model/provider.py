@@ -96,8 +96,10 @@ class Providers:
         """It follows no redirect, which could carry the key to another host."""
         import httpx2
 
+        from drydock.model.bounded import HEADERS, Bounded
+
         timeout = httpx2.Timeout(self._timeout, connect=10)
-        client = httpx2.AsyncClient(timeout=timeout, follow_redirects=False)
+        client = httpx2.AsyncClient(timeout=timeout, follow_redirects=False, transport=Bounded(), headers=HEADERS)
         self._clients.append(client)
         return client
 

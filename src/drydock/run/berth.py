@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from drydock.agent.desk import Stopped
 from drydock.box.doors import Handler
 from drydock.box.held import HeldBox
+from drydock.errors import BoxFailed
 from drydock.run.way_out import PORT, Grants, WayOut
 
 Guard = Callable[[Mapping[str, int]], Callable[[], None]]
@@ -47,10 +48,18 @@ class Berth:
             if self.closed:
                 raise Stopped("cancelled", "the run's box is closed")
             if self.held is None:
-                self.held = await self._opens({PORT: self.way_out.handler})
+                self.held = await self._opened()
                 self._unguard = self._guarded(self.held)
         await self._going.wait()
         return self.held
+
+    async def _opened(self) -> HeldBox:
+        """Once more, when a machine under load was too slow to make one: the run is worth a second try."""
+        doors = {PORT: self.way_out.handler}
+        try:
+            return await self._opens(doors)
+        except BoxFailed:
+            return await self._opens(doors)
 
     def _guarded(self, box: HeldBox) -> Callable[[], None]:
         ends = box.ends()

@@ -17,7 +17,7 @@ from drydock.run.desk import FINAL, SAID, RunDesk, next_moment
 from drydock.run.ending import COMPLETED, Ending, of_error
 from drydock.run.known import Known
 from drydock.run.ledger import Leave, Ledger, Lost
-from drydock.run.parts import Job, Makes, Parts
+from drydock.run.parts import Job, Makes, Parts, RunFailed
 from drydock.run.records import Records
 from drydock.run.site import BoxSite
 from drydock.run.spec import Spec
@@ -26,6 +26,9 @@ from drydock.run.wakes import Wakes
 from drydock.run.walk import walk
 from drydock.run.workspace import Workspace
 from drydock.store.run import Run
+
+MOST_PLAYS = 5
+"""Of one run without one step that came to its end."""
 
 
 class Released(Leave):
@@ -112,6 +115,7 @@ class Worker:
         ends_box = asyncio.ensure_future(_end_with(steering, workspace))
         try:
             await self._begin(ledger, spec)
+            await self._count_play(ledger, known)
             await steering.open()
             result: Mapping[str, Any] = await steering.unless_stopped(walk(job, parts, self._phase(ledger)))
             how = COMPLETED
@@ -145,6 +149,16 @@ class Worker:
         at = started.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         data = {"repo": spec.repo, "startedAt": at, "timeoutSeconds": spec.timeout_ms // 1000}
         await ledger.tell("run_started", "run_started", data)
+
+    async def _count_play(self, ledger: Ledger, known: Known) -> None:
+        """A run in whose step the server dies each time is not played for ever. A leave in good order counts for
+        nothing, and every step that comes to its end begins the count anew."""
+        before = ledger.run.control.get("plays") or {}
+        times = int(before.get("times", 0)) + 1 if before.get("ended") == len(known.ended) else 1
+        await ledger.change(control={"plays": {"ended": len(known.ended), "times": times}})
+        if times > MOST_PLAYS:
+            where = ", ".join(sorted(known.begun)) or "its beginning"
+            raise RunFailed("unknown_error", f"the server has died {MOST_PLAYS} times in the same step: {where}")
 
     def _still_ours(self, ledger: Ledger) -> Callable[[], Awaitable[None]]:
         async def ask() -> None:
@@ -192,14 +206,14 @@ class Worker:
             waiting = run.control.get("waiting")
             return run.status == "paused" or (waiting is not None and _unanswered(self._records, run, waiting))
 
-        parked = await ledger.change(control={"parked": True, "ticking_since": None}, still=still_waits)
+        parked = await ledger.change(control={"parked": True, "ticking_since": None, "plays": None}, still=still_waits)
         if parked is not None and parked.control.get("waiting") is not None:
             self._on_parked(parked.id, next_moment(parked.control["waiting"]))
         return parked is not None
 
     async def _release(self, ledger: Ledger) -> bool:
         """Its next segment has a name of its own: this one's workflow is about to be over."""
-        await ledger.change(segment=ledger.run.segment + 1, control={"ticking_since": None})
+        await ledger.change(segment=ledger.run.segment + 1, control={"ticking_since": None, "plays": None})
         return False
 
     def lose(self) -> None:

@@ -30,10 +30,10 @@ ONCE = (
 )
 
 
-def must_be_whole(world: World, life: Life, data: Path, run: str) -> None:
+def must_be_whole(world: World, life: Life, data: Path, run: str, database: str = "") -> None:
     shown = life.until_ended(run)
     assert shown["status"] == "completed", (shown, life.log.read_text()[-4000:])
-    opened = connect("", data)
+    opened = connect(database, data)
     try:
         journal = Journal(opened, lambda run, fresh: None)
         events = list(journal.all(run))

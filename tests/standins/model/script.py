@@ -12,9 +12,10 @@ from typing import Any, Literal
 class Fault:
     """One request that is not answered as it should be."""
 
-    kind: Literal["status", "cut", "slow", "empty", "garbage", "shape", "reset"] = "status"
+    kind: Literal["status", "cut", "slow", "empty", "garbage", "shape", "reset", "endless", "packed"] = "status"
     """`cut` ends the connection in the middle of the answer, `reset` before it; `slow` says nothing until the server
-    ends; `garbage` is no JSON, `shape` is JSON of another form."""
+    ends; `endless` never comes to its end, `packed` is compressed unasked; `garbage` is no JSON, `shape` is JSON of
+    another form."""
     status: int = 500
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str = ""

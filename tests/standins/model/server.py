@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import socket
@@ -157,6 +158,10 @@ class _Exchange(BaseHTTPRequestHandler):
                 self._cut(form, step, asked)
             case "reset":
                 self._drop()
+            case "endless":
+                self._endless()
+            case "packed":
+                self._packed(json.dumps(form.plain(step, asked.body)).encode())
 
     def _cut(self, form: ModuleType, step: Step, asked: Asked) -> None:
         if asked.body.get("stream"):
@@ -167,6 +172,21 @@ class _Exchange(BaseHTTPRequestHandler):
             self._head(200, {"content-length": str(len(body))})
             self.wfile.write(body[: len(body) // 2])
         self._drop()
+
+    def _endless(self) -> None:
+        self._head(200, {"transfer-encoding": "chunked"})
+        piece = b" " * (1 << 20)
+        while not self.server.owner.ending.is_set():
+            try:
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            except OSError:  # whoever asked has had enough
+                break
+        self.close_connection = True
+
+    def _packed(self, body: bytes) -> None:
+        packed = gzip.compress(body)
+        self._head(200, {"content-length": str(len(packed)), "content-encoding": "gzip"})
+        self.wfile.write(packed)
 
     def _drop(self) -> None:
         self.close_connection = True
