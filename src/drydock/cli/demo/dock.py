@@ -51,7 +51,7 @@ def dock(home: Path, sample: Path, model: str) -> Iterator[str]:
         )
     try:
         assert process.stdout is not None
-        yield _address(process.stdout, log)
+        yield address_told(process.stdout, log)
     finally:
         process.terminate()
         try:
@@ -61,7 +61,8 @@ def dock(home: Path, sample: Path, model: str) -> Iterator[str]:
             process.wait()
 
 
-def _address(stdout: IO[bytes], log: Path) -> str:
+def address_told(stdout: IO[bytes], log: Path) -> str:
+    """Read from what the server prints; CannotStart with the last words of its log when it ends or takes too long."""
     until, told = time.monotonic() + STARTS_WITHIN, b""
     with selectors.DefaultSelector() as ready:
         ready.register(stdout, selectors.EVENT_READ)
