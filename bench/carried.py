@@ -15,7 +15,7 @@ from drydock.settings import Settings
 from tests.standins.agent import scripted
 
 STEPS = 40
-EVENTS = 100
+EVENTS = 300
 GAP_S = 0.05
 
 
