@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from drydock.agent.task import Strategy, TaskType, Trust
 from drydock.dialects.polychat import policy
 from drydock.dialects.polychat.fields import Fields
-from drydock.run.spec import Spec
+from drydock.run.spec import READ_ONLY, Spec
 from drydock.settings import Settings
 
 REPO = re.compile(r"(?!\.{1,2}/)[A-Za-z0-9_.-]+/(?!\.{1,2}\Z)[A-Za-z0-9_.-]+")
@@ -66,6 +66,7 @@ class Orders:
         fields.whole("inspectionWindowSeconds", 0, 3600)
         rounds, depth = fields.whole("repairRounds", 0, 5), fields.whole("cloneDepth", 0, 1_000_000)
         user, run_id = fields.whole("userId", 1), fields.text("runId", 4096)
+        tests = fields.flag("generateTests") and task_type == "test-suite"
         extra = {"origin": origin, "callback": callback}
         spec = Spec(
             task=fields.text("task", LONGEST_TASK, required=True),
@@ -75,11 +76,11 @@ class Orders:
             strategy=fields.one_of("promptStrategy", STRATEGIES, "auto"),
             trust=fields.one_of("trustLevel", TRUSTS, "balanced"),
             commit=fields.flag("shouldCommit"),
-            generate_tests=fields.flag("generateTests") and task_type == "test-suite",
+            generate_tests=tests,
             clone_depth=1 if depth is None else depth,
             timeout_ms=seconds * 1000,
             timeout_requested_ms=asked * 1000 if asked > seconds else None,
-            repair_rounds=2 if rounds is None else rounds,
+            repair_rounds=0 if task_type in READ_ONLY and not tests else 2 if rounds is None else rounds,
             single_commands=True,
             delivery=policy.delivery(fields),
             model_settings=policy.model_settings(fields),
