@@ -199,15 +199,16 @@ def test_a_gate_that_fails_is_given_back_to_the_agent(world: World) -> None:
     assert one(events, "run_completed")["result"]["gate"]["passed"] is True
 
 
-@pytest.mark.parametrize(
-    "command", ["git push origin main", "ls && pwd", "echo $(id)", "ls | wc", "x" * 501, "rm -rf /"]
-)
-def test_a_command_that_the_policy_refuses(world: World, command: str) -> None:
-    events = world.execute(run(command), FINISH)
-    assert kinds(events)[len(BEGIN + THINK + PLANNED) :][:5] == [*TURN, "command_failed", *TURN]
-    refused = one(events, "command_failed")
-    assert not {"commandIndex", "exitCode"} & set(refused)
-    assert refused["error"]
+def test_commands_that_the_policy_refuses(world: World) -> None:
+    refused = ["git push origin main", "ls && pwd", "echo $(id)", "ls | wc", "x" * 501, "rm -rf /"]
+    steps = [step for n, command in enumerate(refused) for step in (run(command), run(f"echo {n}"))]
+    events = world.execute(*steps, FINISH)
+    told_of = [*TURN, "command_failed", *RAN] * len(refused)
+    assert kinds(events)[len(BEGIN + THINK + PLANNED) :][: len(told_of)] == told_of
+    for event in events:
+        if event["type"] == "command_failed":
+            assert not {"commandIndex", "exitCode"} & set(event)
+            assert event["error"]
     assert kinds(events)[-1] == "run_completed"
 
 
@@ -323,10 +324,10 @@ def test_without_a_credential_the_commit_stays_here(world: World) -> None:
 
 def test_a_run_that_follows_another_goes_on_on_its_branch(world: World) -> None:
     user, token = User(world.server), world.forge.tokens.issue()
-    asked = {"repo": "acme/sums", "token": token, "shouldCommit": True, "accept": "application/json"}
+    asked: dict[str, Any] = {"repo": "acme/sums", "token": token, "shouldCommit": True, "accept": "application/json"}
     first = user.execute(task="Fix add", model=world.script(MEND, FINISH), runId="first", **asked).json()
     more = use("write_file", path="more.txt", content="more\n")
-    name = world.script(more, FINISH)
+    name = world.script(MEND, FINISH, more, FINISH)  # the conversation goes on, and so does the script
     second = user.execute(task="Write more", model=name, followUpOf="first", **asked)
     result = second.json()
     assert result["success"], result
