@@ -296,7 +296,7 @@ print(client.recv(4).decode())
         family="resources",
         name="source that makes the compiler use all memory",
         ends=("memory_limit", "exit", "signal", "timeout"),
-        limit=4,
+        limit=12,
         attack="a = [" + "(" * 20 + "1" + ")" * 20 + ",[[x**x for x in range(9)]for y in{1:2}]" * 40000 + "]\n"
         "import resource\n"
         "if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > 250 << 10:\n    print('BREACH')\n"
