@@ -37,8 +37,10 @@ def play(arena: Arena, row: Row) -> None:
         answer = arena.execute(request(arena, row, row.attack), within=row.bound * arena.patience + 1)
         seconds = time.monotonic() - began
     assert seconds <= row.bound * arena.patience, f"answered after {seconds:.2f} s, not within {row.bound}"
+    # Whoever means to come to the same interpreter comes at once: one that is idle is soon replaced.
+    later = _later(arena, row) if row.single else ""
     arena.await_no_survivors(IDLE)
-    later = _later(arena, row)
+    later = later or _later(arena, row)
     scene = Scene(row, answer.body, seconds, later, before, arena.heard(), list(arena.planted.index.files.asked))
     _judge(scene)
     victim.judge()
