@@ -85,8 +85,9 @@ class _Zygote:
                 except BaseException as wrong:
                     tenant.fail(self._ctl, wrong)
             self._oom_order.as_before()
-            kernel.setns(self._own_pids, kernel.CLONE_NEWPID)
+            # Little else while the box lives: what is written now is copied, since it shares our memory until its end.
             _, status, used = os.wait4(box, 0)
+            kernel.setns(self._own_pids, kernel.CLONE_NEWPID)
             signal.pidfd_send_signal(handle, signal.SIGKILL)
             os.waitpid(sleeper, 0)  # returns only when every process of the namespace is gone
             os.close(handle)
