@@ -421,6 +421,13 @@ def test_a_record_says_what_was_asked_and_what_came_of_it(user: User) -> None:
     assert listed[0] == run
 
 
+@pytest.mark.parametrize("mode", [{"mode": "leave_uncommitted"}, {"mode": "review_branch", "destination": "branch"}])
+def test_nothing_is_delivered_by_a_policy_that_nobody_can_be_asked_about(user: User, mode: dict[str, str]) -> None:
+    reply = user.execute(task="Add CSV export", shouldCommit=True, deliveryPolicy=mode)
+    assert user.show(reply.headers["x-sandbox-run-id"])["shouldCommit"] is False
+    assert "commit_created" not in kinds(reply.text)
+
+
 @pytest.mark.parametrize("kind", ["code-review", "test-suite"])
 def test_a_task_that_only_reads_commits_nothing_whatever_was_asked(user: User, kind: str) -> None:
     reply = user.execute(task="Add CSV export", taskType=kind, shouldCommit=True)

@@ -113,7 +113,7 @@ RUNS: Json = {
                 "200": answer("It has ended.", RUN, headers=STARTED)
                 | {"content": {"application/json": {"schema": RUN}, **OR_STREAM}},
                 "202": answer("It will run.", RUN, headers=STARTED),
-                **errors(*GUARDED, Invalid, TooLarge, Conflict, AtCapacity, QuotaReached, Draining),
+                **errors(*GUARDED, Invalid, NotFound, TooLarge, Conflict, AtCapacity, QuotaReached, Draining),
             },
         },
         "get": {

@@ -81,14 +81,15 @@ WORDS = {
     400: "A field is not as the contract has it; `details` names it.",
     401: "A credential is needed.",
     403: "The caller is not local, has another plan, or its key is for other doors.",
-    404: "There is no such run, or it is another's.",
+    404: "There is no such run, or it is another's; or no such route.",
     409: "It contradicts what was said before.",
     413: "The body is over 1 MiB.",
     426: "This server speaks no websockets.",
     429: "A quota is reached.",
     503: "The server is stopping.",
 }
-GUARDED = (401, 403, 503)
+GUARDED = (401, 403, 404, 503)
+"""404 is also what a method gets that a path does not have."""
 
 
 def _refused(*statuses: int) -> Json:

@@ -66,6 +66,7 @@ class Orders:
         fields.whole("inspectionWindowSeconds", 0, 3600)
         rounds, depth = fields.whole("repairRounds", 0, 5), fields.whole("cloneDepth", 0, 1_000_000)
         user, run_id = fields.whole("userId", 1), fields.text("runId", 4096)
+        how = policy.delivery(fields)
         tests = fields.flag("generateTests") and task_type == "test-suite"
         extra = {"origin": origin, "callback": callback}
         spec = Spec(
@@ -75,14 +76,15 @@ class Orders:
             model=fields.text("model", 512) or self._settings.model or MODEL,
             strategy=fields.one_of("promptStrategy", STRATEGIES, "auto"),
             trust=fields.one_of("trustLevel", TRUSTS, "balanced"),
-            commit=fields.flag("shouldCommit"),
+            # What a policy delivers needs a person's yes, for which there is no place yet: the patch is kept instead.
+            commit=fields.flag("shouldCommit") and not how,
             generate_tests=tests,
             clone_depth=1 if depth is None else depth,
             timeout_ms=seconds * 1000,
             timeout_requested_ms=asked * 1000 if asked > seconds else None,
             repair_rounds=0 if task_type in READ_ONLY and not tests else 2 if rounds is None else rounds,
             single_commands=True,
-            delivery=policy.delivery(fields),
+            delivery=how,
             model_settings=policy.model_settings(fields),
             follow_up_of=fields.text("followUpOf", 128) or None,
             announced=origin != "worker",
