@@ -75,6 +75,7 @@ def test_a_server_that_is_killed_at_any_moment_loses_and_doubles_nothing(world: 
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(100, 150))
 def test_a_server_that_is_killed_at_many_moments_loses_and_doubles_nothing(world: World, seed: int) -> None:
     kill_and_go_on(world, f"killed-{seed}", seed, 2)

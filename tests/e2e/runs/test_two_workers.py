@@ -50,6 +50,7 @@ def test_a_run_of_a_worker_that_is_killed_is_brought_to_its_one_commit_by_anothe
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_two_workers_share_twenty_runs_and_one_of_them_is_killed(
     world: World, shared: list[str], database: str
 ) -> None:
