@@ -247,7 +247,7 @@ KNOCKOUTS = (
             Edit(SLOT, "                env={},\n", ""),
             Edit(LAUNCH, '*order["command"]], {})', '*order["command"]], os.environ)'),
             Edit(WALL, '"--clearenv", ', ""),
-            Edit(ZYGOTE, "    os.environ.clear()\n", ""),
+            Edit(STAGE, "    os.environ.clear()\n", ""),
         ],
         [
             "the environment of every process",

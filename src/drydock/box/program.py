@@ -45,7 +45,7 @@ def body_memfd(program: Program) -> int:
         {
             "argv": None if program.argv is None else list(program.argv),
             "script": program.script,
-            "env": [(os.fsencode(name), os.fsencode(value)) for name, value in program.env.items()],
+            "env": env_bytes(program.env),
             "cwd": f"{WORK}/{program.cwd}" if program.cwd else WORK,
             "folders": _folders(program),
             "files": [(path, len(data)) for path, data in files],
@@ -53,6 +53,10 @@ def body_memfd(program: Program) -> int:
         FORMAT,
     )
     return bytes_memfd(b"".join((struct.pack("<I", len(header)), header, *(data for _, data in files))))
+
+
+def env_bytes(env: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(os.fsencode(name), os.fsencode(value)) for name, value in env.items()]
 
 
 def _folders(program: Program) -> list[str]:

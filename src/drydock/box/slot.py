@@ -18,7 +18,7 @@ from drydock.box.cgroup import Cgroup
 from drydock.box.disk import Disk
 from drydock.box.inside import messages
 from drydock.box.limits import Limits
-from drydock.box.program import Layer
+from drydock.box.program import Layer, env_bytes
 from drydock.box.yard import Yard
 from drydock.errors import BoxFailed
 
@@ -138,6 +138,7 @@ class Slot:
             if runsc is None
             else {"runsc": runsc.path, "hostname": wall.HOSTNAME, "filters": [outer, inner]},
             "held": self._disk is not None,
+            "env": env_bytes(self._yard.usual) if self._disk is None else [],
             "work_bytes": self.limits.work_bytes,
             "inodes": self.limits.inodes,
             "doors": self._doors,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from drydock.box import host
@@ -36,6 +36,8 @@ class Yard:
 
     runsc: Runsc | None = None
     """Boxes of this yard run their programs in gVisor."""
+    usual: Mapping[str, str] = field(default_factory=dict)
+    """The environment that most programs of single-use boxes will ask for: it is laid out before they come."""
 
     def with_gvisor(self, runsc: Runsc) -> Yard:
         """The same yard for boxes with a second kernel, whose control groups have names of their own."""

@@ -67,6 +67,9 @@ class BoxedExecutor:
         if "python" in self._languages:
             self.preinstalled = preinstalled(self._languages["python"])
         self._yard = Yard.open(settings.python, settings.data, settings.uid_base, self._limits, self._log)
+        if self._languages:
+            usual = self._languages[self.default_language].environment(settings.output_dir)
+            self._yard = replace(self._yard, usual=usual)
         self.lost_promises = lost(self._yard, self.isolation)
         self._tiers = Tiers(self._yard, self.capacity, self.isolation)
         self._packages = Packages(settings, self._yard, self.languages, self._log)

@@ -74,7 +74,6 @@ def _become_tenant(job: dict[str, Any], ended: int) -> NoReturn:
     kernel.drop_capabilities()
     kernel.set_dumpable(True)
     os.chdir(job["cwd"])
-    os.environ.clear()
     stage.take_environment(job["env"])
     filters = [kernel.SeccompFilter(each) for each in job["filters"]]
     argv = job["argv"]

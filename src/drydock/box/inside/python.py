@@ -44,10 +44,10 @@ def run(script: str, cwd: str) -> NoReturn:
     names["__builtins__"], names["__file__"], names["__cached__"] = sys.modules["builtins"], script, None
     sys.modules["__main__"] = main
     sys.argv[:] = [script]
-    more = os.environ.get("PYTHONPATH", "")
+    more = stage.variable(b"PYTHONPATH")
     extra = [entry for entry in more.split(os.pathsep) if entry and entry != cwd] if more else []
     sys.path[:] = [cwd, *extra, *_path_before]
-    plots.watch(os.environ.get("OUTPUT_DIR") or stage.WORK)
+    plots.watch(stage.variable(b"OUTPUT_DIR") or stage.WORK)
     code = _call(lambda: exec(_compile(script), names))
     code = _wind_down(main, code)
     if code == -signal.SIGINT:

@@ -162,8 +162,17 @@ def set_limits(limits: dict[str, int]) -> None:
 
 
 def take_environment(wanted: list[tuple[bytes, bytes]]) -> None:
-    """Into an empty one. As bytes, past the encoding and decoding of os.environ, which touch memory that is shared."""
-    known = os.environ._data  # type: ignore[attr-defined]
+    """Nothing else is left in it. As bytes, past the coding of os.environ, which touches memory that is shared; and
+    not at all where it is the one that the zygote has laid out already."""
+    known: dict[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]
+    if list(known.items()) == wanted:
+        return
+    os.environ.clear()
     for name, value in wanted:
         known[name] = value
         os.putenv(name, value)
+
+
+def variable(name: bytes) -> str:
+    """Without the exception by which os.environ learns that there is none."""
+    return os.fsdecode(os.environ._data.get(name, b""))  # type: ignore[attr-defined]

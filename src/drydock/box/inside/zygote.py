@@ -32,7 +32,7 @@ def main() -> None:
     config, fds = messages.receive(ctl)
     if config is None:
         return
-    os.environ.clear()
+    stage.take_environment(config["env"])
     if config["outer_filter"]:
         kernel.never_regain()
         kernel.SeccompFilter(config["outer_filter"]).install()
@@ -153,4 +153,4 @@ class _Zygote:
         """Become a new interpreter in the same walls: new hash seed, nothing of the past. Settings are sent again."""
         os.set_inheritable(CTL, True)
         self._store.go_back()
-        os.execv(sys.executable, [sys.executable, "/drydock"])
+        os.execve(sys.executable, [sys.executable, "/drydock"], {})
