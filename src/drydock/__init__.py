@@ -4,6 +4,7 @@ Rooms, from the top down; imports go downward only (`make check` proves it):
 
     cli/       the command line; a client of /v1, except `serve`
     app.py     composition: builds every room from Settings and joins them
+    notices.py what an operator is told at start
     run_joints.py   how runs are joined to the rooms below
     dialects/  each translates one wire contract to the rooms below and back
     api/       the native HTTP API and what every door needs (access, bounds, ids)

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from drydock import __version__
 from drydock.access.caller import Caller
-from drydock.access.gate import LOCAL, Knock, admit, has_credential, is_loopback, must_have_credential
+from drydock.access.gate import LOCAL, Knock, admit, has_credential, must_have_credential
 from drydock.access.ring import KeyRing
 from drydock.api.border import Border
 from drydock.api.call import Door, Shape
@@ -56,6 +56,7 @@ from drydock.dialects.polychat.doors import Polychat
 from drydock.dialects.polychat.shape import worker as polychat_shape
 from drydock.model.keys import Sealed
 from drydock.model.models import Models
+from drydock.notices import notices
 from drydock.observe.log import Forward, Log
 from drydock.observe.metrics import Metrics
 from drydock.run.parts import Makes
@@ -257,31 +258,7 @@ class App:
 
     def notices(self) -> list[str]:
         """What an operator should know at start, one line each."""
-        told = [f"Isolation: {self.executor.isolation}; languages: {', '.join(self.executor.languages)}"]
-        told += [f"Not promised here: {lost}" for lost in self.executor.lost_promises]
-        if self.executor.isolation == "process":
-            told.append(
-                "Warning: isolation is `process`; code sees this host, its files, processes and network, behind no wall"
-            )
-        if not has_credential(self.settings, self.ring.snapshot):
-            local = is_loopback(self.bound_host)
-            told.append(
-                "No key is configured: callers on this machine need none (`drydock keys add NAME` makes one)"
-                if local
-                else "Warning: DRYDOCK_OPEN is set and no key is configured; everybody who can reach this is served"
-            )
-        if self.settings.only == "" and (lacking := self._lacking_model()):
-            told.append(lacking)
-        return told
-
-    def _lacking_model(self) -> str:
-        """Empty when the default model, or one that stands in for it, can be asked."""
-        if not self.models.catalog.default:
-            return "No model is named: runs must name theirs, or set DRYDOCK_MODEL (docs/guides/models.md)"
-        chain = self.models.catalog.chain()
-        if any(self.models.has_key(model) for model in chain):
-            return ""
-        return f"There is no key for the model {chain[0]}: `drydock models` shows which keys are there"
+        return notices(self.settings, self.executor, self.ring.snapshot, self.models, self.bound_host)
 
     def _open_to(self) -> str | None:
         """Who everybody is that calls, while there is no key."""
