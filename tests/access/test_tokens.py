@@ -55,7 +55,12 @@ def test_what_must_be_there_must_be_there(name: str) -> None:
     assert judged(token(without=name)) is None
 
 
-@pytest.mark.parametrize("exp", [int(NOW), NOW - 0.001, 0, -1, "9999999999", None, True, [9999999999], float("inf")])
+OVER = [int(NOW), NOW - 0.001, 0, -1, "9999999999", None, True, [9999999999], float("inf")]
+
+
+@pytest.mark.parametrize(
+    "exp", OVER, ids=range(len(OVER))
+)  # a name with the time in it would be another in each worker
 def test_a_token_whose_time_is_up_or_is_no_time_is_refused(exp: Any) -> None:
     assert judged(token(exp=exp)) is None
 
