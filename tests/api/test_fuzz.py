@@ -90,6 +90,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         assert "box_broke" not in server.log.getvalue()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(170)
 def test_no_request_that_the_document_allows_or_forbids_breaks_the_server(
     make_server: Callable[..., Server], tmp_path: Path

@@ -70,7 +70,7 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
 RunProgram = Callable[..., Outcome]
 
 
-@pytest.fixture(params=["box", "gvisor"])
+@pytest.fixture(params=["box", pytest.param("gvisor", marks=pytest.mark.long)])
 def tier(request: pytest.FixtureRequest) -> str:
     """What a test with a pool is run on, one after the other."""
     return str(request.param)

@@ -32,6 +32,7 @@ def examined(tmp_path: Path, *arguments: str, **environ: str) -> tuple[int, dict
     return done.returncode, json.loads(done.stdout)
 
 
+@pytest.mark.long
 def test_every_tier_is_proved_on_this_host_and_shown_as_a_table(tmp_path: Path) -> None:
     done = subprocess.run([DRYDOCK, "doctor"], cwd=tmp_path, env=own_environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

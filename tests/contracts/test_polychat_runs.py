@@ -155,6 +155,7 @@ def test_no_commit_asked_for(world: World) -> None:
     assert [file["path"] for file in result["changedFiles"]] == ["sums.py"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["code-review", "test-suite"])
 def test_a_task_that_only_reads(world: World, kind: str) -> None:
     tries = (use("write_file", path="new.txt", content="x"), READ, run("touch new.txt"), FINISH)
@@ -167,6 +168,7 @@ def test_a_task_that_only_reads(world: World, kind: str) -> None:
     assert [kind for kind in found if kind.startswith("story_tracker")] == ["story_tracker_skipped"]
 
 
+@pytest.mark.long
 def test_no_gate_command(world: World) -> None:
     events = world.execute(MEND, FINISH, plan=Step(text="Mend it. Add tests for add."))
     assert kinds(events)[-5:] == ["quality_gate_commands_selected", "quality_gate_skipped", *END]
@@ -191,6 +193,7 @@ def test_a_gate_that_fails(world: World) -> None:
     assert "branchName" not in last
 
 
+@pytest.mark.long
 def test_a_gate_that_fails_is_given_back_to_the_agent(world: World) -> None:
     mends = use("edit_file", path="sums.py", old="a * b", new="b + a")
     events = world.execute(BREAK, FINISH, mends, FINISH, repo="acme/green", repairRounds=1)
@@ -199,6 +202,7 @@ def test_a_gate_that_fails_is_given_back_to_the_agent(world: World) -> None:
     assert one(events, "run_completed")["result"]["gate"]["passed"] is True
 
 
+@pytest.mark.long
 def test_commands_that_the_policy_refuses(world: World) -> None:
     refused = ["git push origin main", "ls && pwd", "echo $(id)", "ls | wc", "x" * 501, "rm -rf /"]
     steps = [step for n, command in enumerate(refused) for step in (run(command), run(f"echo {n}"))]
@@ -223,6 +227,7 @@ def test_a_model_that_fails_in_planning(world: World, fault: tuple[Fault, ...], 
     assert one(events, "run_failed")["errorType"] == "model_request_error"
 
 
+@pytest.mark.long
 def test_a_model_that_fails_in_the_loop_keeps_the_work_so_far(world: World) -> None:
     events = world.execute(MEND, Step(tools=FINISH.tools, faults=DOWN))
     found = kinds(events)
@@ -238,6 +243,7 @@ def test_a_model_that_is_none(world: World) -> None:
     assert "mistral-large" in failed["error"]
 
 
+@pytest.mark.long
 def test_an_answer_that_is_no_action(world: World) -> None:
     """Of a model without tools, which answers in the contract's JSON form; an alias of the action's name will do."""
     done = Step(text='So: ```json\n{"action":" Complete ","summary":"nothing to do"}\n```')
@@ -248,6 +254,7 @@ def test_an_answer_that_is_no_action(world: World) -> None:
     assert kinds(events)[-1] == "run_completed"
 
 
+@pytest.mark.long
 def test_the_third_command_that_fails_in_a_row_leads_to_another_plan(world: World) -> None:
     fails = [run(f"python3 -c 'raise SystemExit({n})'") for n in (1, 2, 3)]
     replan = use("update_plan", plan="Look before you run.\n\n## Validation commands\n```sh\n" + CHECK + "\n```\n")
@@ -259,6 +266,7 @@ def test_the_third_command_that_fails_in_a_row_leads_to_another_plan(world: Worl
     assert loop[-1] == "run_completed"
 
 
+@pytest.mark.long
 def test_steps_that_are_used_up(world: World) -> None:
     reads = [use("read_file", path="sums.py", startLine=n, endLine=n) for n in range(1, 60)]
     events = world.execute(*reads)
@@ -342,6 +350,7 @@ def test_a_run_that_follows_another_goes_on_on_its_branch(world: World) -> None:
     assert "git_branch_created" not in kinds(user.show(run_id)["events"])
 
 
+@pytest.mark.long
 @pytest.mark.long
 def test_a_run_ends_at_its_time(world: World) -> None:
     events = world.execute(MEND, run("sleep 300"), timeoutSeconds=30)

@@ -101,6 +101,7 @@ def test_programs_get_one_object(begin: Callable[..., subprocess.Popen[str]]) ->
     assert result["diff"].startswith("diff --git a/ledger.py")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_broken_off_in_the_middle_it_leaves_nothing(
     begin: Callable[..., subprocess.Popen[str]], scratch: Path, number: signal.Signals

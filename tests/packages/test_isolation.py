@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests.packages.shop import Shop
 from tests.packages.test_hostile import IN_TARGET, scripted
 from tests.standins.index import Index
@@ -21,6 +23,7 @@ def tells_its_kernel() -> Package:
 READ = {"code": "print(open('/packages/mallory/kernel').read())", "requirements": ["mallory"]}
 
 
+@pytest.mark.long
 def test_what_a_request_wants_behind_a_second_kernel_is_installed_there(shop: Shop, index: Index) -> None:
     index.publish(tells_its_kernel(), wheel("alpha", "1.5"))
     told = shop.post("/v1/executions", {**READ, "isolation": "gvisor"}).json()
@@ -47,6 +50,7 @@ def test_a_server_of_another_tier_installs_nothing_behind_a_weaker_wall(
     assert shop.remains() == []
 
 
+@pytest.mark.long
 def test_in_gvisor_too_a_build_leaves_plain_files_alone_and_ends_in_time(
     make_shop: Callable[..., Shop], index: Index
 ) -> None:

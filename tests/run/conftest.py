@@ -153,7 +153,7 @@ def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgreSQL]
         yield server
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 def database(request: pytest.FixtureRequest) -> str:
     """URL of an empty database of each kind; empty is SQLite in the data folder."""
     return "" if request.param == "sqlite" else request.getfixturevalue("postgresql").new_database()

@@ -38,6 +38,7 @@ SERIAL = "@pytest.mark.serial\ndef test_b(): pass\n"
 LONG = "@pytest.mark.long\ndef test_c(): assert 0\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "code", "line"),
     [

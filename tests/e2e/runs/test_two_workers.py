@@ -32,6 +32,7 @@ def open_(world: World, shared: list[str], name: str, role: str) -> Life:
     return world.life(name, *shared, "--role", role, **KEY)
 
 
+@pytest.mark.long
 def test_a_run_of_a_worker_that_is_killed_is_brought_to_its_one_commit_by_another(
     world: World, shared: list[str], database: str
 ) -> None:

@@ -7,11 +7,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from tests.standins.engine import CHECKOUT, Contained
 
 SLICE = "becomes_a_branch or untouched or nothing_of or whole_history or unpacks or quicker or rebuilt or file_address"
 
 
+@pytest.mark.long
 def test_a_slice_of_these_tests_holds_without_root() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o777)
