@@ -16,6 +16,8 @@ from tests.packages.shop import Shop
 from tests.standins.index import Index, corrupt, drip, slow
 from tests.standins.wheels import Links, Package, sdist, tarball, wheel
 
+pytestmark = pytest.mark.long  # each of these attacks has its row in tests/attacks, which is played every time
+
 CANARY = "canary-of-the-servers-environment"
 IN_TARGET = "import os\nos.makedirs('/box/work/packages', exist_ok=True)\nos.chdir('/box/work/packages')\n"
 
