@@ -15,7 +15,6 @@ class Capture:
     def __init__(self, keep: int, tell: Callable[[bytes], None] | None) -> None:
         self.read_end, self.write_end = os.pipe2(os.O_CLOEXEC)
         os.set_blocking(self.read_end, False)
-        self._widen()
         self.total = 0
         self._keep = keep
         self._kept = 0
@@ -59,7 +58,8 @@ class Capture:
             if self._tell is not None and kept:
                 self._tell(kept)
 
-    def _widen(self) -> None:
+    def widen(self) -> None:
+        """For a pipe that is not read from the beginning."""
         try:
             fcntl.fcntl(self.read_end, fcntl.F_SETPIPE_SZ, ROOM)
         except OSError:

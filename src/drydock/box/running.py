@@ -65,6 +65,9 @@ class Running:
         try:
             self._captures.append(Capture(limits.output_bytes, out))
             self._captures.append(Capture(limits.output_bytes, err))
+            if on_output is None:
+                for capture in self._captures:
+                    capture.widen()
             self._begin(program)
         except BaseException:
             for capture in self._captures:

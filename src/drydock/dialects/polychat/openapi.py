@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 from drydock.agent.task import TaskType, Trust
@@ -11,6 +11,8 @@ from drydock.api.runs.openapi import ARTIFACT_KINDS, FLAG, OBJECT
 from drydock.api.schemas import COUNT, TEXT, WHOLE, Json
 from drydock.dialects.polychat.order import LEAST_S, MOST_S, STRATEGIES
 
+Operation = Callable[..., Json]
+"""Its name, a summary, the responses, then its parameters and what is sent."""
 REPO: Json = {"type": "string", "pattern": "^[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+$"}
 POSITIVE: Json = {"type": "integer", "minimum": 1}
 ASKED: Json = {
@@ -134,12 +136,18 @@ def user_paths(base: str) -> Json:
         }
         return told if sent is None else told | {"requestBody": sent}
 
-    def steer(verb: str) -> Json:
-        shown = _told("run", RUN) | _refused(400, 404, 413)
-        return {"post": operation(verb, f"{verb.capitalize()} a run.", shown, ID, sent=body(REASON, {"reason": "x"}))}
+    one = f"{base}/apps/sandbox/runs/{{id}}"
+    return {
+        **_runs(base, operation),
+        **_looking(one, operation),
+        **_steering(one, operation),
+        **_not_built(base),
+    }
 
+
+def _runs(base: str, operation: Operation) -> Json:
+    """All of a user's runs, and beginning one."""
     runs = f"{base}/apps/sandbox/runs"
-    one = f"{runs}/{{id}}"
     listed = [
         parameter("installationId", "query", "Of this installation.", POSITIVE),
         parameter("repo", "query", "Of this repository.", TEXT),
@@ -155,6 +163,20 @@ def user_paths(base: str) -> Json:
                 "start", "Start a run and watch it.", _streamed() | start, FORGE, sent=body(STARTED, EXAMPLE)
             )
         },
+        f"{base}/apps/sandbox/quota": {
+            "get": operation("quota", "Used, and how much there is.", _told("quota", OBJECT) | _refused())
+        },
+        f"{base}/sandbox/execute": {
+            "post": operation(
+                "proxy", "What the worker would answer.", _streamed(RESULT) | start, FORGE, sent=body(WORKER, EXAMPLE)
+            )
+        },
+    }
+
+
+def _looking(one: str, operation: Operation) -> Json:
+    """What one run is, tells and leaves."""
+    return {
         one: {"get": operation("run", "One run.", _told("run", RUN) | _refused(404), ID)},
         f"{one}/events": {
             "get": operation("events", "Its events.", _told("events", _many(OBJECT)) | _refused(400, 404), ID, AFTER)
@@ -180,6 +202,17 @@ def user_paths(base: str) -> Json:
                 parameter("name", "path", "Its name.", TEXT),
             )
         },
+    }
+
+
+def _steering(one: str, operation: Operation) -> Json:
+    """What people do to one run."""
+
+    def steer(verb: str) -> Json:
+        shown = _told("run", RUN) | _refused(400, 404, 413)
+        return {"post": operation(verb, f"{verb.capitalize()} a run.", shown, ID, sent=body(REASON, {"reason": "x"}))}
+
+    return {
         f"{one}/control": {
             "get": operation("control", "What is asked of it now.", _told("state", TEXT) | _refused(404), ID)
         },
@@ -202,15 +235,6 @@ def user_paths(base: str) -> Json:
                 sent=body(INSTRUCTION, {"content": "smaller steps"}),
             ),
         },
-        f"{base}/apps/sandbox/quota": {
-            "get": operation("quota", "Used, and how much there is.", _told("quota", OBJECT) | _refused())
-        },
-        f"{base}/sandbox/execute": {
-            "post": operation(
-                "proxy", "What the worker would answer.", _streamed(RESULT) | start, FORGE, sent=body(WORKER, EXAMPLE)
-            )
-        },
-        **_not_built(base),
     }
 
 
